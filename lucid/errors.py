@@ -1,0 +1,142 @@
+"""The catalogue of errors: every way lucid can fail is a class with an exit code of its own kind.
+
+A message names the subject first, then both values, and the remedy last. Code that knows more about the place
+(a spec key, a module path, a package member) adds it with :meth:`LucidError.at` while the error passes by.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+__all__ = [
+    "DTypeError",
+    "DiffersError",
+    "GoldenError",
+    "IndexingError",
+    "InternalError",
+    "LoadError",
+    "LucidError",
+    "MutationError",
+    "PackageError",
+    "RefusedError",
+    "ShapeError",
+    "SpecError",
+    "StateError",
+    "TraceError",
+    "UnsupportedError",
+    "UsageError",
+]
+
+
+class LucidError(Exception):
+    """The base of all errors that lucid raises on purpose.
+
+    ``code`` is the process exit code, ``kind`` the word that ``--json`` reports, ``where`` the path to the
+    subject (``decoder.toml:14:3``, ``layers.0.attention``, ``decoder.mlpackage/Manifest.json``).
+    """
+
+    code: ClassVar[int] = 70
+    kind: ClassVar[str] = "internal"
+
+    def __init__(self, message: str, *, where: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+
+    def at(self, where: str) -> Self:
+        """Put `where` in front of the place that is known so far, and return the error itself."""
+        self.where = where if self.where is None else f"{where}: {self.where}"
+        return self
+
+    def __str__(self) -> str:
+        return self.message if self.where is None else f"{self.where}: {self.message}"
+
+
+class UsageError(LucidError):
+    """A command or function was called in a way it does not allow."""
+
+    code, kind = 2, "usage"
+
+
+class SpecError(LucidError):
+    """A spec is not valid."""
+
+    code, kind = 3, "spec"
+
+
+class LoadError(LucidError):
+    """The model of a spec, its weights or its example inputs cannot be loaded."""
+
+    code, kind = 4, "load"
+
+
+class TraceError(LucidError):
+    """The model cannot be run or recorded on its example inputs."""
+
+    code, kind = 4, "trace"
+
+
+class ShapeError(LucidError, ValueError):
+    """An operation was given shapes or sizes that do not fit."""
+
+    code, kind = 4, "shape"
+
+
+class DTypeError(LucidError, TypeError):
+    """An operation was given a dtype that it does not take."""
+
+    code, kind = 4, "dtype"
+
+
+class IndexingError(LucidError, IndexError):
+    """An index is out of range or of a form that tensors do not take."""
+
+    code, kind = 4, "index"
+
+
+class RefusedError(LucidError):
+    """The model is sound, but Core ML cannot express it, or lucid refuses to guess."""
+
+    code, kind = 5, "refused"
+
+
+class StateError(RefusedError):
+    """A declared state pair breaks one of the rules of Core ML states."""
+
+    kind = "state"
+
+
+class MutationError(RefusedError):
+    """The forward pass leaves something behind that a pure graph cannot carry."""
+
+    kind = "mutation"
+
+
+class UnsupportedError(RefusedError):
+    """An operation, dtype or form has no counterpart in Core ML or in the chosen deployment target."""
+
+    kind = "unsupported"
+
+
+class GoldenError(LucidError):
+    """The written package does not do what the original model does."""
+
+    code, kind = 6, "golden"
+
+
+class PackageError(LucidError):
+    """A package cannot be read or has been closed."""
+
+    code, kind = 7, "package"
+
+
+class DiffersError(LucidError):
+    """Files differ from their manifest, or a build is not reproducible."""
+
+    code, kind = 8, "differs"
+
+
+class InternalError(LucidError):
+    """lucid itself is at fault."""
+
+    code, kind = 70, "internal"
