@@ -1,0 +1,22 @@
+"""The graph: pure data. Values, nodes, blocks, functions and state pairs, one printer, one verifier."""
+
+from lucid.graph.model import Argument, Block, Constant, Function, Node, Pair, Value, arguments, rank_of
+from lucid.graph.printer import render
+from lucid.graph.rewriting import substitute, users
+from lucid.graph.verifier import verify
+
+__all__ = [
+    "Argument",
+    "Block",
+    "Constant",
+    "Function",
+    "Node",
+    "Pair",
+    "Value",
+    "arguments",
+    "rank_of",
+    "render",
+    "substitute",
+    "users",
+    "verify",
+]
