@@ -1,0 +1,22 @@
+"""The words that kernels are written in: array types and the namespace of an array."""
+
+from __future__ import annotations
+
+from typing import Any, NewType
+
+__all__ = ["Array", "Bools", "Ints", "namespace"]
+
+Array = NewType("Array", Any)  # type: ignore[valid-newtype]  # any array of the Array API: NumPy's, JAX's
+Ints = tuple[int, ...]
+Bools = tuple[bool, ...]
+
+
+def namespace(*arrays: Any) -> Any:
+    """Return the Array API namespace of the first argument that is an array (NumPy's for plain numbers)."""
+    for array in arrays:
+        found = getattr(array, "__array_namespace__", None)
+        if found is not None:
+            return found()
+    import numpy as np
+
+    return np

@@ -1,0 +1,59 @@
+"""Running one operation on arrays, with the numbers that Core ML promises.
+
+float16 operations compute in float32 and round once to float16 at each output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from lucid.ops.record import Kind, Operation
+
+__all__ = ["dispatch", "execute"]
+
+
+def dispatch(operation: Operation, arguments: Mapping[str, Any]) -> Any:
+    """Apply an operation to bound arguments: an argument with a ``__lucid_apply__`` of its own (a Tensor) takes over."""
+    for name, parameter in operation.parameters.items():
+        argument = arguments[name]
+        for candidate in argument if parameter.kind is Kind.ARRAYS and argument is not None else (argument,):
+            apply = getattr(type(candidate), "__lucid_apply__", None)
+            if apply is not None:
+                return apply(operation, arguments)
+    outputs = execute(operation, arguments)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def execute(operation: Operation, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Run the kernel on arrays and return its outputs as a tuple, always new array objects.
+
+    A float16 array is computed on in float32 and its results rounded once, except by operations that round nothing.
+    """
+    halves = False
+    prepared = dict(arguments)
+    if not operation.exact:
+        for name, parameter in operation.parameters.items():
+            if parameter.kind is Kind.ARRAY:
+                halves |= _is_half(prepared[name])
+                prepared[name] = _widened(prepared[name])
+            elif parameter.kind is Kind.ARRAYS and prepared[name] is not None:
+                halves |= any(map(_is_half, prepared[name]))
+                prepared[name] = [_widened(array) for array in prepared[name]]
+    with np.errstate(all="ignore"):
+        outputs = operation.kernel(**prepared)
+        if not isinstance(outputs, tuple):
+            outputs = (outputs,)
+        if halves and not operation.typed:
+            outputs = tuple(out.astype(np.float16) if out.dtype == np.float32 else out for out in outputs)
+    return outputs
+
+
+def _is_half(array: Any) -> bool:
+    return getattr(array, "dtype", None) == np.float16
+
+
+def _widened(array: Any) -> Any:
+    return array.astype(np.float32) if _is_half(array) else array

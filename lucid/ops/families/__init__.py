@@ -1,0 +1,1 @@
+"""MIL's families of operations, one file each."""

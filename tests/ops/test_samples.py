@@ -1,0 +1,67 @@
+"""Every record's samples: literal inputs, literal outputs, on arrays and at half precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lucid.ops import Kind, Operation, Sample, registry
+from lucid.ops.execution import execute
+
+CASES = [(record, sample) for record in registry.values() for sample in record.samples]
+
+
+def array(numbers: Any) -> np.ndarray:
+    """Return nested numbers as the array they stand for: float32, int32 or bool."""
+    found = np.asarray(numbers)
+    narrow = {"f": np.float32, "i": np.int32, "u": np.int32}.get(found.dtype.kind)
+    return found if isinstance(numbers, np.ndarray) or narrow is None else found.astype(narrow)
+
+
+def call(record: Operation, sample: Sample) -> dict[str, Any]:
+    inputs = dict(sample.inputs)
+    for name, parameter in record.parameters.items():
+        if parameter.kind is Kind.ARRAY and inputs.get(name) is not None:
+            inputs[name] = array(inputs[name])
+        elif parameter.kind is Kind.ARRAYS:
+            inputs[name] = [array(numbers) for numbers in inputs[name]]
+    return record.bind(**inputs)
+
+
+@pytest.mark.parametrize(("record", "sample"), CASES, ids=[record.name for record, _ in CASES])
+def test_sample(record: Operation, sample: Sample) -> None:
+    outputs = execute(record, call(record, sample))
+    assert len(outputs) == len(sample.gives)
+    for output, expected in zip(outputs, map(array, sample.gives), strict=True):
+        assert output.dtype == expected.dtype
+        assert output.shape == expected.shape
+        np.testing.assert_allclose(output, expected, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize(("record", "sample"), CASES, ids=[record.name for record, _ in CASES])
+def test_sample_at_half_precision(record: Operation, sample: Sample) -> None:
+    """Floating inputs at float16 give the float32 result rounded once (the samples' inputs are exact in float16)."""
+    arguments = call(record, sample)
+
+    def half(value: Any) -> Any:
+        if isinstance(value, list):
+            return [half(item) for item in value]
+        return value.astype(np.float16) if getattr(value, "dtype", None) == np.float32 else value
+
+    halves = {name: half(value) for name, value in arguments.items()}
+    widened = {
+        name: [item.astype(np.float32) if item.dtype == np.float16 else item for item in value]
+        if isinstance(value, list)
+        else value.astype(np.float32)
+        if getattr(value, "dtype", None) == np.float16
+        else value
+        for name, value in halves.items()
+    }
+    for output, wide in zip(execute(record, halves), execute(record, widened), strict=True):
+        if wide.dtype == np.float32 and not record.typed and halves != arguments:
+            assert output.dtype == np.float16
+            np.testing.assert_array_equal(output, wide.astype(np.float16))
+        else:
+            np.testing.assert_array_equal(output, wide)
