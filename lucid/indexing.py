@@ -1,0 +1,220 @@
+"""Reading and writing parts of a tensor: what ``t[index]`` and ``t[index] = v`` mean in MIL's operations.
+
+Integers, slices, ``None`` and ``...`` become ``slice_by_index`` and ``slice_update``. A tensor of integers becomes a
+gather, or, where it holds one position, a ``slice_update`` that begins there: the form that Core ML runs in place.
+Everything else is written through a table of flat positions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lucid import ops
+from lucid.dtypes import bool_, int32
+from lucid.errors import IndexingError, ShapeError
+from lucid.tensor import Tensor, as_tensor
+
+__all__ = ["replaced", "selected"]
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The positions begin, begin + stride, … that a slice takes from an axis of known size."""
+
+    begin: int
+    count: int
+    stride: int
+    keeps_axis: bool = True
+
+
+_Item = _Range | Tensor | None
+
+
+def selected(source: Tensor, index: object) -> Tensor:
+    """Return ``source[index]``."""
+    items = _items(source, index)
+    result = _sliced(source, items)
+    axes = [item for item in items if not (isinstance(item, _Range) and not item.keeps_axis)]
+    tensors = [(axis, item) for axis, item in enumerate(axes) if isinstance(item, Tensor)]
+    for axis, item in enumerate(axes):
+        if item is None:
+            result = ops.expand_dims(result, axes=(axis,))
+    if not tensors:
+        return result
+    if len(tensors) == 1:
+        ((axis, positions),) = tensors
+        return ops.gather(result, indices=positions, axis=axis, batch_dims=0, validate_indices=False)
+    return _gathered_together(result, tensors)
+
+
+def replaced(target: Tensor, index: object, value: Tensor) -> Tensor:
+    """Return `target` with ``target[index]`` replaced by `value`, cast and broadcast to the place's dtype and shape."""
+    value = value.to(target.dtype)
+    if isinstance(index, Tensor) and index.dtype == bool_ and value.ndim == 0 and index.shape == target.shape:
+        return ops.select(cond=index, a=_spread(value, target.shape), b=target)
+    items = [item for item in _items(target, index) if item is not None]
+    if _is_region(items):
+        return _updated(target, items, value)
+    table = as_tensor(np.arange(target.numel(), dtype=np.int32).reshape(target.shape))
+    places = selected(table, index)
+    flat = ops.scatter_along_axis(
+        ops.reshape(target, shape=(-1,)),
+        indices=ops.reshape(places, shape=(-1,)),
+        updates=ops.reshape(_spread(value, places.shape), shape=(-1,)),
+        axis=0,
+        mode="update",
+        validate_indices=False,
+    )
+    return ops.reshape(flat, shape=target.shape)
+
+
+def _items(source: Tensor, index: object) -> list[_Item]:
+    """Return one item an axis (and ``None`` for each new axis) for an index of any form."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    parts = [_integers(part) if isinstance(part, (list, np.ndarray, Tensor)) else part for part in parts]
+    taken = sum(part.ndim if isinstance(part, Tensor) and part.dtype == bool_ else 1 for part in parts if part is not None and part is not ...)
+    if taken > source.ndim:
+        raise IndexingError(f"index: {taken} indices for a tensor of {source.ndim} axes, shape {source.shape}.")
+    dots = [position for position, part in enumerate(parts) if part is ...]
+    if len(dots) > 1:
+        raise IndexingError("index: more than one '...'. Write one and spell the other axes out with ':'.")
+    rest = [slice(None)] * (source.ndim - taken)
+    at = dots[0] if dots else len(parts)
+    parts[at : at + len(dots)] = rest
+    items: list[_Item] = []
+    axis = 0
+    for part in parts:
+        if part is None:
+            items.append(None)
+        elif isinstance(part, Tensor) and part.dtype == bool_:
+            items.extend(_mask_positions(part, source.shape[axis : axis + part.ndim]))
+            axis += part.ndim
+        else:
+            items.append(_item(part, axis, source.shape))
+            axis += 1
+    return items
+
+
+def _integers(part: Any) -> Tensor:
+    found = as_tensor(part)
+    if found.dtype.is_floating_point:
+        raise IndexingError(f"index: a tensor of {found.dtype} cannot be an index. Use integers or booleans.")
+    return found if found.dtype == bool_ else found.to(int32)
+
+
+def _mask_positions(mask: Tensor, sizes: tuple[int, ...]) -> list[_Item]:
+    if mask.shape != sizes:
+        raise IndexingError(f"index: the mask has shape {mask.shape}, the axes it selects from {sizes}.")
+    places = ops.non_zero(mask)
+    return [ops.squeeze(ops.slice_by_size(places, begin=(0, axis), size=(-1, 1)), axes=(1,)) for axis in range(mask.ndim)]
+
+
+def _item(part: Any, axis: int, shape: tuple[int, ...]) -> _Item:
+    size = shape[axis]
+    if isinstance(part, Tensor):
+        return part
+    if isinstance(part, slice):
+        begin, end, stride = part.indices(size)
+        return _Range(begin, len(range(begin, end, stride)), stride)
+    try:
+        position = part.__index__()
+    except AttributeError:
+        raise IndexingError(f"index: {part!r} is not an integer, slice, None, '...' or tensor.") from None
+    if not -size <= position < size:
+        raise IndexingError(f"index: {position} is out of range for axis {axis} of size {size}, shape {shape}.")
+    return _Range(position % size, 1, 1, keeps_axis=False)
+
+
+def _sliced(source: Tensor, items: list[_Item]) -> Tensor:
+    """Take the ranges; tensors take their whole axis for the moment."""
+    ranges = [
+        item if isinstance(item, _Range) else _Range(0, size, 1)
+        for item, size in zip((item for item in items if item is not None), source.shape, strict=True)
+    ]
+    if all(part == _Range(0, size, 1) for part, size in zip(ranges, source.shape, strict=True)):
+        return ops.identity(source) if not any(isinstance(item, Tensor) for item in items) else source
+    begin, end, stride, end_mask = _bounds(ranges)
+    squeeze = tuple(not part.keeps_axis for part in ranges)
+    return ops.slice_by_index(source, begin=begin, end=end, stride=stride, end_mask=end_mask, squeeze_mask=squeeze)
+
+
+def _bounds(ranges: list[_Range]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
+    ends = [part.begin + part.count * part.stride for part in ranges]
+    return (
+        tuple(part.begin for part in ranges),
+        tuple(max(end, 0) for end in ends),
+        tuple(part.stride for part in ranges),
+        tuple(end < 0 for end in ends),
+    )
+
+
+def _gathered_together(source: Tensor, tensors: list[tuple[int, Tensor]]) -> Tensor:
+    """Several tensor indices broadcast together; their common axes stand where the first stood if they are neighbours."""
+    axes = [axis for axis, _ in tensors]
+    rest = [axis for axis in range(source.ndim) if axis not in axes]
+    shape = np.broadcast_shapes(*(positions.shape for _, positions in tensors))
+    columns = [ops.expand_dims(_spread(positions, shape), axes=(-1,)) for _, positions in tensors]
+    places = ops.concat(columns, axis=-1, interleave=False)
+    front = ops.transpose(source, perm=(*axes, *rest)) if [*axes, *rest] != list(range(source.ndim)) else source
+    result = ops.gather_nd(front, indices=places, batch_dims=0, validate_indices=False)
+    if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
+        return result
+    common, lead = len(shape), axes[0]
+    order = (*range(common, common + lead), *range(common), *range(common + lead, result.ndim))
+    return ops.transpose(result, perm=order)
+
+
+def _is_region(items: list[Any]) -> bool:
+    """Whether the items name one box of the tensor: ranges, and at most one tensor that holds a single position."""
+    tensors = [item for item in items if isinstance(item, Tensor)]
+    steady = all(isinstance(item, Tensor) or item.stride > 0 for item in items)
+    return bool(items) and steady and (not tensors or (len(tensors) == 1 and tensors[0].numel() == 1 and tensors[0].ndim <= 1))
+
+
+def _updated(target: Tensor, items: list[Any], value: Tensor) -> Tensor:
+    region = tuple(1 if isinstance(item, Tensor) else item.count for item in items)
+    visible = tuple(
+        size for item, size in zip(items, region, strict=True) if (item.ndim == 1 if isinstance(item, Tensor) else item.keeps_axis)
+    )
+    if 0 in region:
+        return target
+    update = _spread(value, visible)
+    if update.shape != region:
+        update = ops.reshape(update, shape=region)
+    begin, end, stride, _ = _bounds([_Range(0, 1, 1) if isinstance(item, Tensor) else item for item in items])
+    moving = next((axis for axis, item in enumerate(items) if isinstance(item, Tensor)), None)
+    if moving is None:
+        return ops.slice_update(target, update=update, begin=begin, end=end, stride=stride)
+    position = _wrapped(ops.reshape(items[moving], shape=(1,)), target.shape[moving])
+    return ops.slice_update(
+        target,
+        update=update,
+        begin=_with_position(begin, moving, position),
+        end=_with_position(end, moving, position + 1),
+        stride=stride,
+    )
+
+
+def _wrapped(position: Tensor, size: int) -> Tensor:
+    """Return a position counted from the front where it is counted from the back."""
+    return ops.select(cond=position < 0, a=position + size, b=position)
+
+
+def _with_position(bounds: tuple[int, ...], axis: int, position: Tensor) -> Tensor:
+    parts = [Tensor(list(bounds[:axis]), int32), position, Tensor(list(bounds[axis + 1 :]), int32)]
+    present = [part for part in parts if part.numel()]
+    return present[0] if len(present) == 1 else ops.concat(present, axis=0, interleave=False)
+
+
+def _spread(value: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return `value` broadcast to `shape`; a value that does not fit is an error, never a smaller write."""
+    if value.shape == shape:
+        return value
+    lead = value.shape[: max(value.ndim - len(shape), 0)]
+    if math.prod(lead) != 1:
+        raise ShapeError(f"index: a value of shape {value.shape} does not fit the place, of shape {shape}.")
+    return value.expand(shape) if not lead else ops.reshape(value, shape=value.shape[len(lead) :]).expand(shape)

@@ -1,0 +1,200 @@
+"""Recording: operations on tensors become nodes of a graph while a trace is active.
+
+A trace knows values, not boxes: it is told which arrays are inputs and which are named constants (parameters and
+buffers), and every other array it meets is a constant of the program. Names come from the module that is running.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.dtypes import DType, as_dtype, bool_, float32, int32, string
+from lucid.errors import DTypeError, InternalError
+from lucid.graph import Argument, Constant, Function, Node, Value
+from lucid.ops.record import Kind, Operation, Parameter
+
+if TYPE_CHECKING:
+    from lucid.tensor import Tensor
+
+__all__ = ["HostRead", "Trace", "current_trace", "recording", "scope"]
+
+_ATTRIBUTE_DTYPES = {
+    Kind.INT: int32,
+    Kind.INTS: int32,
+    Kind.BOOL: bool_,
+    Kind.BOOLS: bool_,
+}
+
+
+@dataclass(frozen=True)
+class HostRead:
+    """A place where Python looked at a traced value: what it saw is frozen into the program."""
+
+    value: Value
+    place: str
+
+
+class Trace:
+    """A graph in the making."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: list[Value] = []
+        self.host_reads: list[HostRead] = []
+        self.paths: dict[int, str] = {}
+        self._values: dict[int, tuple[Any, Value]] = {}
+        self._taken: dict[str, int] = {}
+        self._scopes: list[str] = []
+
+    def add_input(self, name: str, box: Tensor) -> Value:
+        """Declare the value in `box` to be an input of the program."""
+        if id(box._value) in self._values:
+            box._value = box._value.view()
+        value = Value(self._unique(name), box.dtype, box.shape)
+        self.inputs.append(value)
+        self._remember(box._value, value)
+        return value
+
+    def add_constant(self, name: str, box: Tensor) -> None:
+        """Declare the value in `box` to be a constant called `name` (a dotted module path)."""
+        if id(box._value) not in self._values:
+            value = Constant(self._unique(name), box.dtype, box.shape, box._value)
+            self._remember(box._value, value)
+
+    def value_of(self, box: Tensor, hint: str = "constant") -> Value:
+        """Return the graph's value for what is in `box`; what the trace has not met is a constant."""
+        if id(box._value) not in self._values:
+            self.add_constant(hint, box)
+        return self._values[id(box._value)][1]
+
+    def depends_on_inputs(self, box: Tensor) -> bool:
+        """Return whether what is in `box` is an input or was computed in this trace."""
+        known = self._values.get(id(box._value))
+        return known is not None and not isinstance(known[1], Constant)
+
+    def record(self, operation: Operation, boxes: Mapping[str, Any], results: Sequence[Tensor]) -> None:
+        """Append one node: tensors (or tuples of them) and plain attributes by MIL's input names, and its results."""
+        base = self._unique("_".join([*self._scopes, operation.name]))
+        inputs: dict[str, Argument] = {}
+        for name, parameter in operation.parameters.items():
+            if name not in boxes:
+                continue
+            given = boxes[name]
+            if parameter.kind is Kind.ARRAY:
+                inputs[name] = self.value_of(given, f"{base}_{name}")
+            elif parameter.kind is Kind.ARRAYS:
+                inputs[name] = tuple(self.value_of(box, f"{base}_{name}_{i}") for i, box in enumerate(given))
+            else:
+                inputs[name] = _constant(f"{base}_{name}", parameter, given, _floating(boxes))
+        outputs = []
+        for index, box in enumerate(results):
+            name = base if len(results) == 1 else self._unique(f"{base}_{index}")
+            value = Value(name, box.dtype, box.shape)
+            self._remember(box._value, value)
+            outputs.append(value)
+        self.nodes.append(Node(operation.name, inputs, tuple(outputs)))
+
+    def read_on_host(self, box: Tensor) -> None:
+        """Note that Python code outside lucid looks at a value."""
+        if self.depends_on_inputs(box):
+            self.host_reads.append(HostRead(self._values[id(box._value)][1], _caller()))
+
+    def refuse_float64(self, box: Tensor) -> None:
+        """Raise DTypeError: no float64 value can be part of a Core ML program."""
+        raise DTypeError(f"to: {box.dtype} {box.shape} meets float64 in {_caller()}; Core ML has none. Use float32.")
+
+    def finish(self, name: str, outputs: Mapping[str, Tensor]) -> Function:
+        """Return the recorded function with the given tensors as its outputs."""
+        results = {key: self.value_of(box, key) for key, box in outputs.items()}
+        return Function(name, tuple(self.inputs), tuple(self.nodes), results)
+
+    @contextmanager
+    def within(self, owner: object) -> Iterator[None]:
+        """Name what is recorded inside after the module path of `owner`."""
+        path = self.paths.get(id(owner))
+        if not path:
+            yield
+            return
+        saved, self._scopes = self._scopes, [path]
+        try:
+            yield
+        finally:
+            self._scopes = saved
+
+    def _remember(self, array: Any, value: Value) -> None:
+        self._values[id(array)] = (array, value)  # the reference keeps the identity from being given to another array
+
+    def _unique(self, name: str) -> str:
+        clean = re.sub(r"\W", "_", name)
+        if not re.match(r"[A-Za-z_]", clean):
+            clean = f"_{clean}"
+        count = self._taken.get(clean, 0)
+        self._taken[clean] = count + 1
+        if count == 0:
+            return clean
+        return self._unique(f"{clean}_{count}")
+
+
+def _floating(boxes: Mapping[str, Any]) -> DType:
+    """Return the floating dtype of an operation's tensors, which its floating attributes share."""
+    for given in boxes.values():
+        for box in given if isinstance(given, tuple) else (given,):
+            dtype = getattr(box, "dtype", None)
+            if isinstance(dtype, DType) and dtype.is_floating_point:
+                return dtype
+    return float32
+
+
+def _constant(name: str, parameter: Parameter, value: Any, floating: DType) -> Constant:
+    if parameter.kind is Kind.STR:
+        return Constant(name, string, (), value)
+    dtype = _ATTRIBUTE_DTYPES.get(parameter.kind, floating)
+    array = np.asarray(value, dtype=dtype.numpy)
+    return Constant(name, as_dtype(array.dtype), array.shape, array)
+
+
+def _caller() -> str:
+    frame = sys._getframe(1)
+    package = __name__.partition(".")[0]
+    while frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == package:
+        frame = frame.f_back  # type: ignore[assignment]  # ends at a frame outside lucid, or at None
+    return "<unknown>" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+_current: ContextVar[Trace | None] = ContextVar("lucid_trace", default=None)
+
+
+def current_trace() -> Trace | None:
+    """Return the trace that operations are being recorded in, if any."""
+    return _current.get()
+
+
+@contextmanager
+def recording(trace: Trace) -> Iterator[Trace]:
+    """Record every operation inside in `trace`."""
+    if _current.get() is not None:
+        raise InternalError("recording: a trace is being recorded already.")
+    token = _current.set(trace)
+    try:
+        yield trace
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def scope(owner: object) -> Iterator[None]:
+    """Name what is recorded inside after the module path of `owner`; does nothing outside a trace."""
+    trace = _current.get()
+    if trace is None:
+        yield
+    else:
+        with trace.within(owner):
+            yield
