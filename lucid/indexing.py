@@ -143,7 +143,10 @@ def _sliced(source: Tensor, items: list[_Item]) -> Tensor:
 
 
 def _bounds(ranges: list[_Range]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
-    ends = [part.begin + part.count * part.stride for part in ranges]
+    ends = [
+        part.begin + max(part.count - 1, 0) * part.stride + (0 if part.count == 0 else 1 if part.stride > 0 else -1)
+        for part in ranges
+    ]
     return (
         tuple(part.begin for part in ranges),
         tuple(max(end, 0) for end in ends),
