@@ -6,11 +6,14 @@ A message names the subject first, then both values, and the remedy last. Code t
 
 from __future__ import annotations
 
+import unicodedata
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 __all__ = [
     "DTypeError",
     "DiffersError",
+    "Finding",
     "GoldenError",
     "IndexingError",
     "InternalError",
@@ -58,10 +61,73 @@ class UsageError(LucidError):
     code, kind = 2, "usage"
 
 
+@dataclass(frozen=True)
+class Finding:
+    """One fault in a text file: where it is, what is wrong there, and the line itself.
+
+    ``line`` and ``column`` count from 1, in characters; ``length`` characters are at fault. ``key`` is the dotted
+    path of the key, empty where there is none; ``excerpt`` is the line, empty where no line shows the fault.
+    """
+
+    file: str
+    line: int
+    column: int
+    length: int
+    key: str
+    message: str
+    excerpt: str
+
+    @property
+    def where(self) -> str:
+        """The place as editors read it: ``file:line:column``."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+    @property
+    def statement(self) -> str:
+        """Key and message: ``golden.calls: expected a whole number, found true.``."""
+        return f"{self.key}: {self.message}" if self.key else self.message
+
+    def picture(self, width: int = 100) -> tuple[str, str, str]:
+        """Cut the line to `width` characters around the fault: what stands before it, the fault, what follows."""
+        start, stop = self.column - 1, self.column - 1 + self.length
+        first = max(0, min(start - width // 3, len(self.excerpt) - width))
+        last = first + width
+        before = ("…" if first else "") + self.excerpt[first:start]
+        after = self.excerpt[stop:last] + ("…" if last < len(self.excerpt) else "")
+        return before, self.excerpt[start : min(stop, last)], after if stop < last else "…" * (after != "")
+
+    def carets(self, width: int = 100) -> tuple[str, str]:
+        """Return the blank that leads to the fault and the carets below it, for a line cut to `width`."""
+        before, marked, _ = self.picture(width)
+        blank = "".join(each if each == "\t" else " " * _columns(each) for each in before)
+        return blank, "^" * max(1, sum(map(_columns, marked)))
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.statement}"
+        if not self.excerpt:
+            return text
+        gutter = f"{self.line:>5}"
+        return f"{text}\n{gutter} | {''.join(self.picture())}\n{' ' * len(gutter)} | {''.join(self.carets())}"
+
+
+def _columns(character: str) -> int:
+    """Return how many columns of a terminal a character takes."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
 class SpecError(LucidError):
-    """A spec is not valid."""
+    """A spec is not valid; ``findings`` are its independent faults, in the order of the file."""
 
     code, kind = 3, "spec"
+
+    def __init__(self, message: str, *, where: str | None = None, findings: tuple[Finding, ...] = ()) -> None:
+        super().__init__(message, where=where)
+        self.findings = findings
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings)) if self.findings else super().__str__()
 
 
 class LoadError(LucidError):

@@ -1,0 +1,1 @@
+"""The way from a spec to a checked package: one stage, one file."""

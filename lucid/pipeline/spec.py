@@ -1,0 +1,159 @@
+"""The spec: a TOML file that says which model becomes which package, and how the result is checked.
+
+>>> from lucid.pipeline.spec import read
+>>> spec = read("specs/decoder.toml")  # doctest: +SKIP
+>>> spec.package.name, spec.lowering.precision  # doctest: +SKIP
+('decoder', 'float16')
+
+Reading a spec looks at the spec and at nothing else: no user code is imported, no array library is loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli
+from pydantic import Field, PrivateAttr
+
+from lucid.errors import SpecError
+from lucid.pipeline.spec_base import Table
+from lucid.pipeline.spec_tables import Build, Golden, Input, Lowering, Model, Output, Package, State
+
+__all__ = ["FORMAT", "SIZE_LIMIT", "Spec", "Tolerance", "parsed", "read"]
+
+FORMAT = 1
+SIZE_LIMIT = 1 << 20
+"""The largest spec in bytes: beyond it, a file given by mistake is likelier than a spec."""
+
+_TOLERANCE = {"float16": 1e-2, "float32": 1e-4}
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an output may be from its reference: ``abs(a - b) <= atol + rtol * abs(b)``."""
+
+    atol: float
+    rtol: float
+
+
+class Spec(Table):
+    """A package, its model, the model's interface, how it is lowered and how the result is checked."""
+
+    lucid: Literal[1] = Field(description="Version of the spec's format; this is 1.", examples=[1])
+    package: Package = Field(description="What the package is called and what it says about itself.")
+    model: Model = Field(description="Where the model comes from.")
+    inputs: tuple[Input, ...] = Field(alias="input", min_length=1, description="The arguments of the model.")
+    outputs: tuple[Output, ...] = Field(
+        default=(), alias="output", description="The results of the model; unset, they are `output_0`, `output_1`, …"
+    )
+    states: tuple[State, ...] = Field(
+        default=(), alias="state", description="Pairs of an input and an output that Core ML keeps."
+    )
+    lowering: Lowering = Field(default=Lowering(), description="How the model is lowered to Core ML.")
+    golden: Golden = Field(default=Golden(), description="The check of the written package against the original model.")
+    build: Build = Field(default=Build(), description="Where the results go.")
+
+    _path: Path = PrivateAttr(default=Path("spec.toml"))
+    _digest: str = PrivateAttr(default="")
+
+    @property
+    def path(self) -> Path:
+        """The file of the spec, as it was given to :func:`read`."""
+        return self._path
+
+    @property
+    def root(self) -> Path:
+        """The folder of the spec, to which its paths are relative."""
+        return self._path.parent
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes that were read, as 64 hexadecimal digits."""
+        return self._digest
+
+    @property
+    def directory(self) -> Path:
+        """The folder for the results, relative to the current folder."""
+        return Path(self.build.directory or f"build/{self.package.name}")
+
+    def tolerance(self, output: str) -> Tolerance:
+        """Return the tolerance of `output`: its own, that of the golden check, or the precision's default."""
+        own = next((each for each in self.outputs if each.name == output), None)
+        default = _TOLERANCE[self.lowering.precision]
+        return Tolerance(
+            atol=(own and own.atol) or self.golden.atol or default,
+            rtol=(own and own.rtol) or self.golden.rtol or default,
+        )
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the spec as JSON-able data in the layout of the file, with all defaults filled in.
+
+        Keys that are still unset (`weights`, `interface`, tolerances of a single output …) are null.
+        """
+        data = self.model_dump(mode="json", by_alias=True)
+        data["build"]["directory"] = self.directory.as_posix()
+        for table in (data["golden"], *data["output"]):
+            tolerance = self.tolerance(table.get("name", ""))
+            table["atol"], table["rtol"] = tolerance.atol, tolerance.rtol
+        for each in data["input"]:
+            each["values"] = each["values"] or "zeros"
+        return data
+
+
+def read(path: str | Path) -> Spec:
+    """Read and check the spec at `path`.
+
+    Raises :class:`lucid.errors.SpecError` whose ``findings`` hold each independent fault with line, column and excerpt.
+    The files that the spec names must exist; they are not opened.
+    """
+    path = Path(path)
+    content = _content(path)
+    try:
+        text = content.decode("utf-8-sig")
+        spec = Spec.model_validate(parsed(text))
+    except (ValueError, RecursionError) as error:  # TOML, UTF-8 and pydantic errors are ValueErrors
+        from lucid.pipeline.spec_faults import explain
+
+        raise explain(error, content, path) from None
+    from lucid.pipeline.spec_rules import problems
+
+    spec._path, spec._digest = path, hashlib.sha256(content).hexdigest()
+    found = tuple(problems(spec))
+    if found:
+        from lucid.pipeline.spec_faults import located
+
+        raise located(found, text, path)
+    return spec
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a regular file that is not too large, or raise SpecError."""
+    try:
+        with path.open("rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise SpecError("this is not a regular file. Give the path of a TOML file.", where=str(path))
+            content = file.read(SIZE_LIMIT + 1)
+    except (OSError, ValueError) as error:  # a path with a zero character is a ValueError
+        from lucid.pipeline.spec_faults import unreadable
+
+        raise unreadable(error, path) from None
+    if len(content) > SIZE_LIMIT:
+        raise SpecError(f"the file is larger than {SIZE_LIMIT} bytes: it cannot be a spec.", where=str(path))
+    return content
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the data of a TOML text with its arrays as tuples, so that what is frozen stays frozen."""
+    data: dict[str, Any] = _tuples(tomli.loads(text))
+    return data
+
+
+def _tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _tuples(each) for key, each in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,241 @@
+"""The tables of a spec, one model per table; each key is one field with its description and its default.
+
+Reference, JSON schema and messages are derived from these fields, so that a key is added in this file alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from lucid.pipeline.spec_base import Table
+from lucid.pipeline.spec_values import Values
+
+__all__ = [
+    "TARGETS",
+    "Build",
+    "ComputeUnits",
+    "DeploymentTarget",
+    "Golden",
+    "Input",
+    "Lowering",
+    "Model",
+    "Output",
+    "Package",
+    "State",
+]
+
+DeploymentTarget = Literal[
+    "iOS15", "iOS16", "iOS17", "iOS18", "macOS12", "macOS13", "macOS14", "macOS15",
+    "watchOS8", "watchOS9", "watchOS10", "watchOS11", "tvOS15", "tvOS16", "tvOS17", "tvOS18",
+]  # fmt: skip
+ComputeUnits = Literal["all", "cpu_only", "cpu_and_gpu", "cpu_and_ne"]
+
+TARGETS: dict[str, str] = {
+    f"{system}{first + step}": f"iOS{15 + step}"
+    for system, first in (("iOS", 15), ("macOS", 12), ("watchOS", 8), ("tvOS", 15))
+    for step in range(4)
+}
+"""The iOS release of the same year for each deployment target: they share an opset."""
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED = re.compile(
+    "any|bool|program|func|tensor|list|dict|tuple|true|false|string|state|bf16|fp(?:16|32|64)|u?int(?:8|16|32|64)"
+)
+
+
+def _file_name(name: str) -> str:
+    if name.lower().endswith(".mlpackage"):
+        raise ValueError(f'leave the suffix out: lucid adds it. Write "{name[: -len(".mlpackage")]}".')
+    if not _FILE_NAME.fullmatch(name) or name.endswith(".") or len(name) > 100 or _DEVICES.fullmatch(name):
+        raise ValueError(
+            f'"{name}" cannot name a file everywhere. Use up to 100 letters, digits, "_", "-" and ".", '
+            "starting with a letter, digit or underscore."
+        )
+    return name
+
+
+def _interface_name(name: str) -> str:
+    if not _IDENTIFIER.fullmatch(name):
+        fitting = re.sub(r"[^A-Za-z0-9_]", "_", name) or "x"
+        fitting = fitting if _IDENTIFIER.fullmatch(fitting) else f"_{fitting}"
+        raise ValueError(
+            f'"{name}" is not a name that Core ML takes. Use letters, digits and underscores, not starting with a '
+            f'digit, such as "{fitting}".'
+        )
+    if _RESERVED.fullmatch(name):
+        raise ValueError(f'"{name}" is a reserved word of Core ML programs. Choose another, such as "{name}_".')
+    return name
+
+
+def _relative(path: str) -> str:
+    if "\\" in path:
+        fitting = path.replace("\\", "/")
+        raise ValueError(f'only / separates folders on every system. Write "{fitting}".')
+    if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path):
+        raise ValueError("the path is absolute. Write it relative to the folder of the spec.")
+    return path
+
+
+def _entry(entry: str) -> str:
+    source, colon, attribute = entry.rpartition(":")
+    if not colon or not source or not all(part.isidentifier() for part in attribute.split(".")):
+        raise ValueError(
+            f'"{entry}" does not say what to load. Write "package.module:attribute" or "file.py:attribute".'
+        )
+    if source.endswith(".py"):
+        _relative(source)
+    elif not all(part.isidentifier() for part in source.split(".")):
+        raise ValueError(
+            f'"{source}" is neither a file that ends in .py nor a module. '
+            'Write "package.module:attribute" or "file.py:attribute".'
+        )
+    return entry
+
+
+def _safetensors(path: str) -> str:
+    if not path.endswith(".safetensors"):
+        raise ValueError(f'"{path}" is not a .safetensors file. Convert it, or read it in the entry point.')
+    return _relative(path)
+
+
+InterfaceName = Annotated[str, AfterValidator(_interface_name)]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class Package(Table):
+    """What the package is called and what it says about itself."""
+
+    name: Annotated[str, AfterValidator(_file_name)] = Field(
+        description="Name of the package, `<name>.mlpackage`, and of its build folder.", examples=["decoder"]
+    )
+    description: str = Field(default="", description="What the model does, in a sentence; Xcode shows it.")
+    author: str = Field(default="", description="Who made the model.")
+    license: str = Field(default="", description="The terms it may be used under.", examples=["MIT"])
+    version: str = Field(default="", description="Version of the model, as text.", examples=["1.0"])
+
+
+class Model(Table):
+    """Where the model comes from."""
+
+    entry: Annotated[str, AfterValidator(_entry)] = Field(
+        description="What gives the model: `package.module:attribute`, or `file.py:attribute` with the file relative "
+        "to the spec. A class or function is called with `arguments`; a module is taken as it is.",
+        examples=["decoder.py:Decoder"],
+    )
+    arguments: dict[str, Any] = Field(default={}, description="Keyword arguments for the call of the entry.")
+    seed: int = Field(
+        default=0,
+        ge=0,
+        lt=2**63,
+        description="Seed of the random generators when the entry is called: same seed, same weights.",
+    )
+    weights: Annotated[str, AfterValidator(_safetensors)] | None = Field(
+        default=None, description="A `.safetensors` file, relative to the spec, that is loaded into the model.",
+        examples=["decoder.safetensors"],
+    )  # fmt: skip
+
+    @property
+    def source(self) -> str:
+        """The part of `entry` before the colon: a file or a module."""
+        return self.entry.rpartition(":")[0]
+
+    @property
+    def attribute(self) -> str:
+        """The part of `entry` after the colon, dotted for a member of a member."""
+        return self.entry.rpartition(":")[2]
+
+    @property
+    def is_file(self) -> bool:
+        """Whether `source` is a file rather than a module."""
+        return self.source.endswith(".py")
+
+
+class Input(Table):
+    """One argument of the model, in any order: the name is the argument's name."""
+
+    name: InterfaceName = Field(description="Name of the model's argument, and of the package's input.", examples=["x"])
+    shape: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        max_length=5, description="Sizes of the axes, at most five; `[]` is a scalar.", examples=[[1, 4]]
+    )
+    dtype: Literal["float32", "float16", "int32", "bool"] = Field(default="float32", description="Element type.")
+    values: Values | None = Field(
+        default=None,
+        description="How the values of each golden call are made; see below. Required unless the input is a state's, "
+        "which begins at zero.",
+        examples=["ones"],
+    )
+
+
+class Output(Table):
+    """One result of the model, in the order in which the model returns them."""
+
+    name: InterfaceName = Field(description="Name of the package's output.", examples=["logits"])
+    atol: Positive | None = Field(
+        default=None, description="Absolute tolerance of this output; otherwise `golden.atol`."
+    )
+    rtol: Positive | None = Field(
+        default=None, description="Relative tolerance of this output; otherwise `golden.rtol`."
+    )
+
+
+class State(Table):
+    """A value that Core ML carries from one prediction to the next."""
+
+    input: str = Field(description="The input that reads the state.", examples=["cache"])
+    output: str = Field(description="The output that is written back to it.", examples=["output_0"])
+
+
+class Lowering(Table):
+    """How the model is lowered to Core ML."""
+
+    precision: Literal["float16", "float32"] = Field(
+        default="float16", description="Precision of weights and arithmetic."
+    )
+    interface: Literal["float16"] | None = Field(
+        default=None, description="Element type of the floating inputs and outputs; unset, they keep the model's own."
+    )
+    float32: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        default=(), description="Values or modules that stay in float32, as glob patterns of their paths.",
+        examples=[["layers.*.norm"]],
+    )  # fmt: skip
+    deployment_target: DeploymentTarget = Field(
+        default="iOS18", description="The oldest system that must run the package; targets of one year share an opset."
+    )
+    compute_units: ComputeUnits = Field(default="all", description="What Core ML may run the package on.")
+
+    @property
+    def ios(self) -> int:
+        """The iOS release that goes with `deployment_target`: macOS15 gives 18."""
+        return int(TARGETS[self.deployment_target][3:])
+
+
+class Golden(Table):
+    """The check of the written package against the original model."""
+
+    calls: int = Field(
+        default=8,
+        ge=1,
+        le=1_000_000,
+        description="How many calls are compared, one after the other; at least 3 with states.",
+    )
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of the random values of the inputs.")
+    atol: Positive | None = Field(
+        default=None, description="Absolute tolerance of all outputs; unset, 0.01 at float16 and 0.0001 at float32."
+    )
+    rtol: Positive | None = Field(
+        default=None, description="Relative tolerance of all outputs; unset, 0.01 at float16 and 0.0001 at float32."
+    )
+
+
+class Build(Table):
+    """Where the results go."""
+
+    directory: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description="Folder for the results, relative to the current folder; unset, `build/<package.name>`.",
+    )
