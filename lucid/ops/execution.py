@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lucid.ops.record import Kind, Operation
+from lucid.errors import UnsupportedError
+from lucid.graph import Constant, Node, Value
+from lucid.ops.record import Kind, Operation, registry
 
-__all__ = ["dispatch", "execute"]
+__all__ = ["attribute_of", "dispatch", "evaluate", "execute"]
 
 
 def dispatch(operation: Operation, arguments: Mapping[str, Any]) -> Any:
@@ -57,3 +59,29 @@ def _is_half(array: Any) -> bool:
 
 def _widened(array: Any) -> Any:
     return array.astype(np.float32) if _is_half(array) else array
+
+
+def evaluate(node: Node) -> tuple[Any, ...]:
+    """Run one node whose inputs are all constants."""
+    operation = registry[node.op]
+    arguments: dict[str, Any] = {}
+    for name, argument in node.inputs.items():
+        kind = operation.parameters[name].kind
+        if isinstance(argument, tuple):
+            arguments[name] = [value.data for value in argument if isinstance(value, Constant)]
+        elif kind is Kind.ARRAY and isinstance(argument, Constant):
+            arguments[name] = argument.data
+        else:
+            arguments[name] = attribute_of(node, name, argument, kind)
+    return execute(operation, operation.bind(**arguments))
+
+
+def attribute_of(node: Node, name: str, value: Value, kind: Kind) -> Any:
+    """Return the plain Python value of an attribute of `node`. Raises UnsupportedError if it is not a constant."""
+    if not isinstance(value, Constant):
+        raise UnsupportedError(f"operation {node.op}: {name} is computed at run time; Core ML asks for a constant.")
+    if isinstance(value.data, str):
+        return value.data
+    if kind in (Kind.INTS, Kind.BOOLS):
+        return tuple(value.data.reshape(-1).tolist())
+    return value.data.item()

@@ -1,0 +1,207 @@
+"""From a model and example inputs to a pure graph, or a refusal that says what is not pure.
+
+The model is run while it is recorded. Two nets catch what a graph cannot carry: whatever the call leaves behind in the
+model's objects or its inputs, and a second call on the same inputs that gives other outputs. Both leave the model as it was.
+"""
+
+from __future__ import annotations
+
+import random as python_random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.errors import LucidError, MutationError, RefusedError, TraceError
+from lucid.gradmode import no_grad
+from lucid.graph import Function, Value, users, verify
+from lucid.passes import simplify
+from lucid.random import default_generator
+from lucid.structure import by_argument, flatten, renamed
+from lucid.tensor import Tensor
+from lucid.tracing import HostRead, Trace, recording
+from lucid.watching import Change, Watch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Captured", "capture"]
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A model as a pure graph, and what it returned for the example inputs."""
+
+    function: Function
+    inputs: Mapping[str, NDArray[Any]]
+    outputs: Mapping[str, NDArray[Any]]
+
+
+def capture(
+    model: Callable[..., Any], example: object, *, outputs: Sequence[str] | None = None, name: str = "main"
+) -> Captured:
+    """Run `model` on `example` (a tensor, a tuple in argument order, or a mapping by argument name) and record it.
+
+    Raises TraceError where the model cannot be run on the example, MutationError where the call leaves something
+    behind or a second call differs, and RefusedError for a model in training mode or an input without effect.
+    """
+    given = by_argument(model, example)
+    _refuse_training(model)
+    watch = Watch(model)
+    trace = Trace()
+    boxes = {key: Tensor._boxed(box._value.view()) for key, box in given.items()}
+    values = {key: trace.add_input(key, box) for key, box in boxes.items()}
+    _name_constants(trace, model)
+    first, draws = _call(model, boxes, trace, watch)
+    flat = renamed(flatten(first), outputs)
+    _refuse_changes(watch, given, boxes, draws, flat)
+    _compare_second_call(model, given, flat, outputs, watch)
+    function = verify(simplify(trace.finish(name, flat)))
+    _refuse_idle_inputs(function, values, trace.host_reads)
+    return Captured(
+        function,
+        {key: box._value for key, box in given.items()},
+        {key: box._value for key, box in flat.items()},
+    )
+
+
+def _refuse_training(model: object) -> None:
+    modules = getattr(model, "named_modules", None)
+    training = [path for path, module in modules() if getattr(module, "training", False)] if modules else []
+    if training:
+        which = "the model" if not training[0] else training[0]
+        raise RefusedError(f"{which} is in training mode: dropout and batch statistics would be frozen. Call model.eval() first.")
+
+
+def _name_constants(trace: Trace, model: object) -> None:
+    if hasattr(model, "named_modules"):
+        trace.paths = {id(module): path.replace(".", "_") for path, module in model.named_modules() if path}
+    for kind in ("named_parameters", "named_buffers"):
+        for path, box in getattr(model, kind, dict)() or ():
+            trace.add_constant(path, box)
+
+
+def _call(model: Callable[..., Any], boxes: Mapping[str, Tensor], trace: Trace | None, watch: Watch) -> tuple[Any, str]:
+    """Call the model, recording if there is a trace; return what it returned and which random source it drew from."""
+    before = _random_states()
+    try:
+        with no_grad():
+            if trace is None:
+                returned = model(**boxes) if _takes_names(model, boxes) else model(*boxes.values())
+            else:
+                with recording(trace):
+                    returned = model(**boxes) if _takes_names(model, boxes) else model(*boxes.values())
+    except LucidError as error:
+        watch.restore()
+        raise error.at("forward") from error
+    except Exception as error:
+        watch.restore()
+        raise TraceError(f"the model raised {type(error).__name__}: {error}", where="forward") from error
+    after = _random_states()
+    drawn = ", ".join(source for source in before if before[source] != after[source])
+    if drawn:
+        _restore_random(before)
+    return returned, drawn
+
+
+def _takes_names(model: object, boxes: Mapping[str, Tensor]) -> bool:
+    import inspect
+
+    parameters = inspect.signature(getattr(model, "forward", model)).parameters  # type: ignore[arg-type]
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    return all(takes_any or (name in parameters and parameters[name].kind in named) for name in boxes)
+
+
+def _random_states() -> dict[str, Any]:
+    kind, keys, *rest = np.random.get_state()  # noqa: NPY002  # the model may use NumPy's global generator
+    return {
+        "lucid.random": default_generator().get_state(),
+        "random": python_random.getstate(),
+        "numpy.random": (kind, np.asarray(keys).tobytes(), tuple(rest)),
+    }
+
+
+def _restore_random(states: Mapping[str, Any]) -> None:
+    default_generator().set_state(states["lucid.random"])
+    python_random.setstate(states["random"])
+    kind, keys, rest = states["numpy.random"]
+    np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))  # noqa: NPY002
+
+
+def _refuse_changes(
+    watch: Watch, given: Mapping[str, Tensor], boxes: Mapping[str, Tensor], draws: str, outputs: Mapping[str, Tensor]
+) -> None:
+    changes = watch.changes()
+    watch.restore()
+    if changes:
+        raise MutationError(_mutation_text(changes, outputs), where="forward")
+    for name, box in boxes.items():
+        if box._value.base is not given[name]._value and box._value is not given[name]._value:
+            raise MutationError(
+                f"input {name} is written in place; a program's inputs are read-only. Return the new value and pair "
+                f"it:\n{_pair(name, f'output_{len(outputs)}')}",
+                where="forward",
+            )
+    if draws:
+        raise MutationError(
+            f"the model draws random numbers ({draws}) though it is in eval(): every call of the program would repeat "
+            "the same ones. Draw them outside and pass them as an input.",
+            where="forward",
+        )
+
+
+def _mutation_text(changes: Sequence[Change], outputs: Mapping[str, Tensor]) -> str:
+    lines = ["the call leaves a new value behind, which a pure program would lose:"]
+    lines += [f"  {change}" for change in changes]
+    lines.append("Take what must live on as an input, return what replaces it, and pair the two:")
+    for index, change in enumerate(changes):
+        lines.append(_pair(change.path.rpartition(".")[2].partition("[")[0] or "state", f"output_{len(outputs) + index}"))
+    return "\n".join(lines)
+
+
+def _pair(name: str, output: str) -> str:
+    return f'  Python: state=[State(input="{name}", output="{output}")]\n  spec:   [[state]] input = "{name}", output = "{output}"'
+
+
+def _compare_second_call(
+    model: Callable[..., Any],
+    given: Mapping[str, Tensor],
+    first: Mapping[str, Tensor],
+    names: Sequence[str] | None,
+    watch: Watch,
+) -> None:
+    boxes = {key: Tensor._boxed(box._value.view()) for key, box in given.items()}
+    returned, _ = _call(model, boxes, None, watch)
+    second = renamed(flatten(returned), names)
+    watch.restore()
+    if list(second) != list(first):
+        raise MutationError(
+            f"a second call on the same inputs returns {', '.join(second)}, the first {', '.join(first)}. "
+            "Make the outputs depend on the inputs alone.",
+            where="forward",
+        )
+    for name, box in first.items():
+        before, after = box._value, second[name]._value
+        if before.shape != after.shape or before.tobytes() != after.tobytes():
+            raise MutationError(
+                f"a second call on the same inputs changes {name}: something outside the model's tensors is counted or "
+                f"drawn. Pass it as an input and pair it:\n{_pair('step', f'output_{len(first)}')}",
+                where="forward",
+            )
+
+
+def _refuse_idle_inputs(function: Function, values: Mapping[str, Value], reads: Sequence[HostRead]) -> None:
+    counts = users(function)
+    for name, value in values.items():
+        if counts[value]:
+            continue
+        places = sorted({read.place for read in reads if read.value is value})
+        frozen = (
+            f" It was turned into Python numbers at {', '.join(places)}, which freezes the example's value into the "
+            "program. Keep it a tensor: index and compute with it directly."
+            if places
+            else " Use it, or leave it out of the example."
+        )
+        raise RefusedError(f"input {name} has no effect on any output.{frozen}", where="forward")

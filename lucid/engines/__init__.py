@@ -1,0 +1,1 @@
+"""Engines: what executes a graph. ``numpy`` is always there."""
