@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NewType
+from typing import TYPE_CHECKING, Any, NewType
 
 __all__ = ["Array", "Bools", "Ints", "namespace"]
 
-Array = NewType("Array", Any)  # type: ignore[valid-newtype]  # any array of the Array API: NumPy's, JAX's
+if TYPE_CHECKING:
+    Array = Any  # any array of the Array API: NumPy's, JAX's
+else:
+    Array = NewType("Array", Any)  # a word of its own, so that a kernel's signature says what its inputs are
+
 Ints = tuple[int, ...]
 Bools = tuple[bool, ...]
 
