@@ -180,9 +180,9 @@ def scatter(
     """Return `data` with the slices along ``axis`` that ``indices`` name combined with those of ``updates``.
 
     ``updates`` has shape ``data.shape[:axis] + indices.shape + data.shape[axis + 1:]``. ``mode`` is one of update, add,
-    sub, mul, div, max, min: ``out = out <mode> update``, one update after the other in row-major order, so an index named
-    twice takes part twice, and with update the last one stays (Core ML leaves that order open). int32 div rounds down.
-    The default mode is add, as MIL's definition sets it (its text says update here and add in the two others).
+    sub, mul, div, max, min: ``out = out <mode> update``, one update after the other in row-major order, so an index
+    named twice takes part twice, and with update the last one stays (Core ML leaves that order open). int32 div rounds
+    down. The default mode is add, as MIL's definition sets it (its text says update here and add in the two others).
     """
     place = resolve_axis("scatter", axis, data.ndim)
     size = data.shape[place]
