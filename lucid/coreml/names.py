@@ -11,8 +11,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FOREIGN = re.compile(r"[^A-Za-z0-9_]")
 # The words of MIL's text form.
 _RESERVED = frozenset(
-    ("any", "bool", "program", "func", "tensor", "list", "dict", "tuple", "true", "false", "string", "state")
-    + ("bf16", "fp16", "fp32", "fp64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+    {"any", "bool", "program", "func", "tensor", "list", "dict", "tuple", "true", "false", "string", "state"}
+    | {"bf16", "fp16", "fp32", "fp64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
 )
 
 
