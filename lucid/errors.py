@@ -7,6 +7,7 @@ A message names the subject first, then both values, and the remedy last. Code t
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -102,12 +103,25 @@ class Finding:
         blank = "".join(each if each == "\t" else " " * _columns(each) for each in before)
         return blank, "^" * max(1, sum(map(_columns, marked)))
 
-    def __str__(self) -> str:
-        text = f"{self.where}: {self.statement}"
+    def text(self, paint: Callable[[str, str], str] = lambda style, text: text, width: int = 100) -> str:  # noqa: ARG005
+        """Write place, statement, line and carets; ``paint(style, text)`` may colour the parts.
+
+        The styles are ``place``, ``key``, ``gutter`` and ``fault``.
+        """
+        key = paint("key", self.key) + ": " if self.key else ""
+        text = f"{paint('place', self.where)}: {key}{self.message}"
         if not self.excerpt:
             return text
-        gutter = f"{self.line:>5}"
-        return f"{text}\n{gutter} | {''.join(self.picture())}\n{' ' * len(gutter)} | {''.join(self.carets())}"
+        before, marked, after = self.picture(width)
+        blank, carets = self.carets(width)
+        number = f"{self.line:>5} | "
+        return (
+            f"{text}\n{paint('gutter', number)}{before}{paint('fault', marked)}{after}"
+            f"\n{paint('gutter', ' ' * (len(number) - 2) + '| ')}{blank}{paint('fault', carets)}"
+        )
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 def _columns(character: str) -> int:

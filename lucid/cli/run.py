@@ -1,0 +1,112 @@
+"""``lucid run``: call a package and show, keep or time what it gives."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lucid.cli.results import RunnablePackage
+from lucid.cli.run_inputs import per_call
+from lucid.cli.screen import Outcome, Screen
+from lucid.cli.tables import seconds_text, shape_text, show_table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["run_calls"]
+
+
+def run_calls(
+    path: Path, arguments: Sequence[str], calls: int, output_dir: Path | None, print_values: bool, timing: bool,
+    screen: Screen,
+) -> Outcome:  # fmt: skip
+    """Run the package at `path` `calls` times, its states carried from call to call."""
+    from lucid.coreml import load
+    from lucid.coreml.reading import read
+
+    inputs = per_call(arguments, read(path).inputs, calls)
+    started = time.perf_counter()
+    package: RunnablePackage = load(path)
+    seconds = [time.perf_counter() - started]
+    results: list[dict[str, Any]] = []
+    try:
+        state = package.make_state() if package.state_names else None
+        for call in range(calls):
+            started = time.perf_counter()
+            outputs = package.run({name: arrays[call] for name, arrays in inputs.items()}, state)
+            seconds.append(time.perf_counter() - started)
+            results.append(
+                {"call": call, "outputs": [_told(name, each, print_values) for name, each in outputs.items()]}
+            )
+            if output_dir is not None:
+                _keep(output_dir, call, outputs)
+            if print_values:
+                _print(call, outputs, screen)
+    finally:
+        package.close()
+    if not print_values:
+        _summary(results, screen)
+    spent = _timing(seconds) if timing else None
+    if spent is not None:
+        screen.say("  ".join(f"{name} {seconds_text(value)}" for name, value in spent.items()))
+    return Outcome({"package": str(path), "calls": results, "timing": spent})
+
+
+def _told(name: str, array: NDArray[Any], with_values: bool) -> dict[str, Any]:
+    import numpy as np
+
+    finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
+    numbers = finite.astype(np.float64)
+    described: dict[str, Any] = {"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}
+    for key in ("min", "max", "mean"):
+        described[key] = float(getattr(numbers, key)()) if numbers.size else None
+    described["not_finite"] = int(array.size - numbers.size)
+    if with_values:
+        values = array.astype(object)
+        if array.dtype.kind == "f":  # JSON has no NaN and no infinity
+            values = np.where(np.isfinite(array), values, np.vectorize(str, otypes=[object])(array))
+        described["values"] = values.tolist()
+    return described
+
+
+def _keep(folder: Path, call: int, outputs: Mapping[str, NDArray[Any]]) -> None:
+    """Write the outputs of a call beside the file's place and rename it, so that no half-written file is left."""
+    import numpy as np
+
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".call_{call}.npz"
+    try:
+        with unfinished.open("wb") as file:
+            np.savez(file, **outputs)  # type: ignore[arg-type]  # its keywords are the names of the arrays
+        unfinished.replace(folder / f"call_{call}.npz")
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _print(call: int, outputs: Mapping[str, NDArray[Any]], screen: Screen) -> None:
+    for name, array in outputs.items():
+        screen.say(f"call {call}  {name} {array.dtype}{list(array.shape)}\n{array}")
+
+
+def _summary(results: Sequence[Mapping[str, Any]], screen: Screen) -> None:
+    def number(value: float | None) -> str:
+        return "-" if value is None else f"{value:.6g}"
+
+    rows = [
+        [str(result["call"]), told["name"], told["dtype"], shape_text(told["shape"]),
+         *(number(told[key]) for key in ("min", "max", "mean")), str(told["not_finite"])]
+        for result in results
+        for told in result["outputs"]
+    ]  # fmt: skip
+    headers = ["call", "output", "dtype", "shape", "min", "max", "mean", "not finite"]
+    show_table(screen, headers, rows, numbers=["call", "min", "max", "mean", "not finite"])
+
+
+def _timing(seconds: Sequence[float]) -> dict[str, float]:
+    """Return the seconds of loading, of the first call and of the median of the later ones."""
+    load, first, *later = seconds
+    spent = {"load": load, "first_call": first}
+    return spent | ({"median_later_call": statistics.median(later)} if later else {})

@@ -1,0 +1,121 @@
+"""The inputs of ``lucid run``: ``name=value`` arguments turned into one array for each call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lucid.errors import LucidError, UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lucid.coreml.packaged import Feature
+
+__all__ = ["per_call"]
+
+SUFFIXES = (".npy", ".npz", ".safetensors", ".json")
+
+
+def per_call(arguments: Iterable[str], features: Sequence[Feature], calls: int) -> dict[str, list[NDArray[Any]]]:
+    """Return for each input its arrays, one a call.
+
+    Raises UsageError for an argument that is no ``name=value``, an unknown, repeated or missing input, a file that
+    cannot be read, and values whose shape or type does not fit.
+    """
+    known = {feature.name: feature for feature in features}
+    given: dict[str, str] = {}
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not equals:
+            raise UsageError(f'--input "{argument}": expected NAME=VALUE, such as {next(iter(known), "x")}=1.5.')
+        if name not in known:
+            raise UsageError(f"--input {name}: no such input; the inputs are {', '.join(known) or 'none'}.")
+        if name in given:
+            raise UsageError(f"--input {name}: given twice. Give each input once.")
+        given[name] = value
+    absent = [name for name in known if name not in given and not known[name].is_optional]
+    if absent:
+        raise UsageError(f"no value for the input {', '.join(absent)}. Add --input {absent[0]}=VALUE.")
+    return {name: _arrays(known[name], value, calls) for name, value in given.items()}
+
+
+def _arrays(feature: Feature, value: str, calls: int) -> list[NDArray[Any]]:
+    import numpy as np
+
+    array = np.asarray(_load(feature.name, value))
+    shape = feature.shape
+    flexible = bool(feature.ranges or feature.choices)
+    if array.ndim == 0:
+        array = np.broadcast_to(array, shape)
+    if array.shape == shape or (flexible and array.ndim == len(shape)):
+        return [_cast(feature, array)] * calls
+    if array.ndim == len(shape) + 1 and (flexible or array.shape[1:] == shape):
+        if len(array) < calls:
+            raise UsageError(f"--input {feature.name}: {len(array)} entries for {calls} calls. Lower --calls.")
+        return [_cast(feature, each) for each in array[:calls]]
+    raise UsageError(
+        f"--input {feature.name}: shape {array.shape}, expected {shape}, or {('calls', *shape)} with one entry a call."
+    )
+
+
+def _cast(feature: Feature, array: NDArray[Any]) -> NDArray[Any]:
+    """Return `array` in the input's dtype, where no value changes by more than rounding to that dtype."""
+    import numpy as np
+
+    dtype = feature.dtype.numpy
+    if array.dtype.kind not in "biuf":
+        raise UsageError(f"--input {feature.name}: {array.dtype} values, expected {feature.dtype.name}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = np.ascontiguousarray(array.astype(dtype))
+    if feature.dtype.is_floating_point:
+        spoilt = np.isfinite(array) & ~np.isfinite(cast)
+    else:
+        spoilt = cast.astype(np.float64) != array.astype(np.float64)
+    if spoilt.any():
+        raise UsageError(f"--input {feature.name}: {array[spoilt].flat[0]} cannot be a {feature.dtype.name}.")
+    return cast
+
+
+def _load(name: str, value: str) -> Any:
+    path = Path(value)
+    if path.suffix not in SUFFIXES:
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise UsageError(
+                f'--input {name}: "{value}" is neither a number, a nested list nor a {", ".join(SUFFIXES)} file.'
+            ) from None
+    try:
+        return _file(name, path)
+    except LucidError:
+        raise
+    except FileNotFoundError:
+        raise UsageError(f"--input {name}: there is no file {path}.") from None
+    except Exception as error:  # each reader has its own errors for damaged files
+        raise UsageError(f"--input {name}: {path} cannot be read: {error}") from error
+
+
+def _file(name: str, path: Path) -> Any:
+    if path.suffix == ".json":
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return _member(name, path, data) if isinstance(data, dict) else data
+    if path.suffix == ".safetensors":
+        from safetensors.numpy import load_file
+
+        return _member(name, path, load_file(path))
+    import numpy as np
+
+    loaded = np.load(path, allow_pickle=False)
+    return _member(name, path, loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
+
+
+def _member(name: str, path: Path, arrays: Mapping[str, Any]) -> Any:
+    """Return the array called `name`, or the only one there is."""
+    if name in arrays:
+        return arrays[name]
+    if len(arrays) == 1:
+        return next(iter(arrays.values()))
+    raise UsageError(f'--input {name}: no "{name}" in {path}, which holds {", ".join(arrays)}.')
