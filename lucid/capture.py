@@ -15,7 +15,7 @@ import numpy as np
 
 from lucid.errors import LucidError, MutationError, RefusedError, TraceError
 from lucid.gradmode import no_grad
-from lucid.graph import Function, Value, users, verify
+from lucid.graph import Function, Value, arguments, users, verify
 from lucid.passes import simplify
 from lucid.random import default_generator
 from lucid.structure import by_argument, flatten, renamed
@@ -53,12 +53,14 @@ def capture(
     boxes = {key: Tensor._boxed(box._value.view()) for key, box in given.items()}
     values = {key: trace.add_input(key, box) for key, box in boxes.items()}
     _name_constants(trace, model)
+    before = {key: box._value for key, box in boxes.items()}
     first, draws = _call(model, boxes, trace, watch)
     flat = renamed(flatten(first), outputs)
-    _refuse_changes(watch, given, boxes, draws, flat)
+    _refuse_changes(watch, [key for key, box in boxes.items() if box._value is not before[key]], draws, flat)
     _compare_second_call(model, given, flat, outputs, watch)
-    function = verify(simplify(trace.finish(name, flat)))
-    _refuse_idle_inputs(function, values, trace.host_reads)
+    recorded = trace.finish(name, flat)
+    function = verify(simplify(recorded))
+    _refuse_idle_inputs(function, recorded, values, trace.host_reads)
     return Captured(
         function,
         {key: box._value for key, box in given.items()},
@@ -131,19 +133,18 @@ def _restore_random(states: Mapping[str, Any]) -> None:
 
 
 def _refuse_changes(
-    watch: Watch, given: Mapping[str, Tensor], boxes: Mapping[str, Tensor], draws: str, outputs: Mapping[str, Tensor]
+    watch: Watch, written: Sequence[str], draws: str, outputs: Mapping[str, Tensor]
 ) -> None:
     changes = watch.changes()
     watch.restore()
     if changes:
         raise MutationError(_mutation_text(changes, outputs), where="forward")
-    for name, box in boxes.items():
-        if box._value.base is not given[name]._value and box._value is not given[name]._value:
-            raise MutationError(
-                f"input {name} is written in place; a program's inputs are read-only. Return the new value and pair "
-                f"it:\n{_pair(name, f'output_{len(outputs)}')}",
-                where="forward",
-            )
+    for name in written:
+        raise MutationError(
+            f"input {name} is written in place; a program's inputs are read-only. Return the new value and pair "
+            f"it:\n{_pair(name, f'output_{len(outputs)}')}",
+            where="forward",
+        )
     if draws:
         raise MutationError(
             f"the model draws random numbers ({draws}) though it is in eval(): every call of the program would repeat "
@@ -192,12 +193,15 @@ def _compare_second_call(
             )
 
 
-def _refuse_idle_inputs(function: Function, values: Mapping[str, Value], reads: Sequence[HostRead]) -> None:
+def _refuse_idle_inputs(
+    function: Function, recorded: Function, values: Mapping[str, Value], reads: Sequence[HostRead]
+) -> None:
     counts = users(function)
     for name, value in values.items():
         if counts[value]:
             continue
-        places = sorted({read.place for read in reads if read.value is value})
+        derived = _derived(recorded, value)
+        places = sorted({read.place for read in reads if read.value in derived})
         frozen = (
             f" It was turned into Python numbers at {', '.join(places)}, which freezes the example's value into the "
             "program. Keep it a tensor: index and compute with it directly."
@@ -205,3 +209,12 @@ def _refuse_idle_inputs(function: Function, values: Mapping[str, Value], reads: 
             else " Use it, or leave it out of the example."
         )
         raise RefusedError(f"input {name} has no effect on any output.{frozen}", where="forward")
+
+
+def _derived(recorded: Function, value: Value) -> set[Value]:
+    """Return `value` and everything that was computed from it."""
+    found = {value}
+    for node in recorded.nodes:
+        if not found.isdisjoint(arguments(node)):
+            found.update(node.outputs)
+    return found

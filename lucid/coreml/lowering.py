@@ -1,0 +1,247 @@
+"""Lowering precision: a float32 graph becomes a float16 one, except where float16 would not hold the values.
+
+A value is *wide*, and stays float32, where float16 is known to break it:
+
+- its magnitude on the example calls comes near float16's largest number, 65504;
+- it is a constant beyond that, or a scalar so small that rounding it loses its meaning (Adam's 1e-8);
+- it holds integers above 2048, which float16 cannot count;
+- it feeds the sine or cosine of a large angle;
+- the author lifted it from float16 on purpose, or the spec names it.
+
+An operation that reads or makes a wide value computes in float32; casts stand at the borders.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lucid import ops
+from lucid.coreml.options import Precision
+from lucid.coreml.profile import Profile
+from lucid.dtypes import DType, float16, float32, string
+from lucid.errors import UsageError
+from lucid.graph import Argument, Constant, Function, Node, Pair, Value, arguments, verify
+
+__all__ = ["lower", "wide_values"]
+
+LARGEST = 65504.0
+_MARGIN = 0.5
+_COUNTED = 2048
+_ANGLE = 16.0
+_LOST = 1 / 64
+
+
+def lower(
+    function: Function,
+    precision: Precision,
+    *,
+    seen: Profile | None = None,
+    keep: Sequence[str] = (),
+    interface: Precision | None = None,
+) -> Function:
+    """Return the function at `precision`. Inputs and outputs keep their dtypes, unless `interface` asks for float16.
+
+    `keep` are glob patterns of value names that stay float32; a pattern without a match is a UsageError. `seen` is
+    what the values look like on example calls. Pairs become float16 at both ends, as Core ML's states are.
+    """
+    if precision is Precision.FLOAT32:
+        return function
+    wide = wide_values(function, seen or Profile(), keep)
+    return verify(_Lowering(function, wide, interface is Precision.FLOAT16).run())
+
+
+def wide_values(function: Function, seen: Profile, keep: Sequence[str] = ()) -> set[Value]:
+    """Return the float32 values of a function that must stay float32."""
+    wide: set[Value] = set()
+    made_by: dict[Value, Node] = {value: node for node in function.nodes for value in node.outputs}
+    for value in _floats(function):
+        if seen.peak.get(value.name, 0.0) > LARGEST * _MARGIN or (isinstance(value, Constant) and _breaks(value)):
+            wide.add(value)
+    for node in function.nodes:
+        inputs = [value for value in arguments(node) if value not in wide]
+        if node.op == "cast" and any(
+            value.dtype.is_integer and seen.peak.get(value.name, 0.0) > _COUNTED for value in inputs
+        ):
+            wide.update(node.outputs)
+        elif (
+            node.op == "cast"
+            and node.output.dtype.is_integer
+            and any(seen.peak.get(value.name, 0.0) > _COUNTED for value in inputs)
+        ):
+            _widen_sources(inputs, made_by, wide)
+        elif node.op == "cast" and any(value.dtype == float16 for value in inputs):
+            wide.update(value for value in node.outputs if value.dtype == float32)
+        elif node.op in ("sin", "cos", "tan") and any(seen.peak.get(value.name, 0.0) > _ANGLE for value in inputs):
+            _widen_sources(inputs, made_by, wide)
+    wide |= _kept(function, keep)
+    return _with_islands(function, wide)
+
+
+def _with_islands(function: Function, wide: set[Value]) -> set[Value]:
+    """Spread what the author lifted from float16 downstream, up to the next cast."""
+    lifted: set[Value] = set()
+    for node in function.nodes:
+        source = next(iter(arguments(node)), None)
+        if node.op == "cast":
+            if source is not None and source.dtype == float16:
+                lifted.update(value for value in node.outputs if value.dtype == float32)
+        elif not lifted.isdisjoint(arguments(node)):
+            lifted.update(value for value in node.outputs if value.dtype == float32)
+    return wide | lifted
+
+
+def _widen_sources(values: Iterable[Value], made_by: Mapping[Value, Node], wide: set[Value]) -> None:
+    """Mark values and what they are computed from, as far as operations work element by element."""
+    stack = [value for value in values if value.dtype == float32]
+    while stack:
+        value = stack.pop()
+        if value in wide:
+            continue
+        wide.add(value)
+        node = made_by.get(value)
+        if node is not None and ops.find(node.op).family in (
+            "elementwise_binary",
+            "elementwise_unary",
+            "tensor_transformation",
+        ):
+            stack.extend(source for source in arguments(node) if source.dtype == float32)
+
+
+def _floats(function: Function) -> Iterable[Value]:
+    yield from (value for value in function.inputs if value.dtype == float32)
+    for node in function.nodes:
+        yield from (value for value in (*arguments(node), *node.outputs) if value.dtype == float32)
+
+
+def _breaks(constant: Constant) -> bool:
+    """Whether rounding a constant to float16 changes what it means."""
+    if isinstance(constant.data, str) or constant.data.size == 0:
+        return False
+    magnitude = np.abs(constant.data)
+    if bool(np.any((magnitude > LARGEST) & np.isfinite(magnitude))):
+        return True
+    if constant.data.size > 1:
+        return False
+    number = float(magnitude.reshape(-1)[0])
+    return 0.0 < number < np.inf and abs(float(np.float16(number)) - number) > _LOST * number
+
+
+def _kept(function: Function, patterns: Sequence[str]) -> set[Value]:
+    found: set[Value] = set()
+    for pattern in patterns:
+        clean = pattern.replace(".", "_")
+        matches = {value for value in _floats(function) if fnmatch.fnmatchcase(value.name, clean)}
+        if not matches:
+            raise UsageError(
+                f"float32 pattern {pattern!r}: no value of the program has such a name. Names follow module paths."
+            )
+        found |= matches
+    return found
+
+
+class _Lowering:
+    """One walk over the nodes; `forms` holds each old value in the dtypes in which it is at hand."""
+
+    def __init__(self, function: Function, wide: Collection[Value], half_interface: bool) -> None:
+        self.function = function
+        self.wide = wide
+        self.paired = {pair.input for pair in function.pairs}
+        self.half_interface = half_interface
+        self.nodes: list[Node] = []
+        self.forms: dict[Value, dict[DType, Value]] = {}
+        self.names = {value.name for value in _values(function)}
+
+    def run(self) -> Function:
+        inputs = tuple(self._input(value) for value in self.function.inputs)
+        for node in self.function.nodes:
+            self._lower(node)
+        paired = {pair.output for pair in self.function.pairs}
+        outputs = {}
+        for name, value in self.function.outputs.items():
+            half = value.dtype == float32 and (self.half_interface or name in paired)
+            outputs[name] = self._form(value, float16 if half else value.dtype)
+        renamed = dict(zip(self.function.inputs, inputs, strict=True))
+        pairs = tuple(Pair(renamed[pair.input], pair.output) for pair in self.function.pairs)
+        return replace(self.function, inputs=inputs, nodes=tuple(self.nodes), outputs=outputs, pairs=pairs)
+
+    def _input(self, value: Value) -> Value:
+        half = value.dtype == float32 and (self.half_interface or value in self.paired)
+        new = replace(value, dtype=float16) if half else value
+        self.forms[value] = {new.dtype: new}
+        return new
+
+    def _lower(self, node: Node) -> None:
+        floats = [value for value in (*arguments(node), *node.outputs) if value.dtype == float32]
+        dtype = float32 if any(value in self.wide for value in floats) else float16
+        if node.op == "cast":
+            self._lower_cast(node, dtype)
+            return
+        inputs = {name: self._argument(argument, dtype) for name, argument in node.inputs.items()}
+        outputs = tuple(self._output(value, dtype) for value in node.outputs)
+        self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
+
+    def _lower_cast(self, node: Node, dtype: DType) -> None:
+        source, target = node.inputs["x"], node.output
+        assert isinstance(source, Value)  # noqa: S101  # cast has one x
+        if target.dtype != float32:
+            (at_hand, *_) = self.forms.get(source, {source.dtype: source}).values()
+            self.forms[target] = {target.dtype: at_hand if at_hand.dtype == target.dtype else target}
+            if at_hand.dtype != target.dtype:
+                self.nodes.append(replace(node, inputs={**node.inputs, "x": at_hand}))
+            return
+        output = self._output(target, dtype)
+        choice = Constant(f"{output.name}_dtype", string, (), dtype.mil)
+        self.nodes.append(
+            replace(node, inputs={"x": self._form(source, source.dtype), "dtype": choice}, outputs=(output,))
+        )
+
+    def _argument(self, argument: Argument, dtype: DType) -> Argument:
+        if isinstance(argument, tuple):
+            return tuple(self._form(value, dtype) for value in argument)
+        return self._form(argument, dtype)
+
+    def _output(self, value: Value, dtype: DType) -> Value:
+        new = replace(value, dtype=dtype) if value.dtype == float32 else value
+        self.forms[value] = {new.dtype: new}
+        return new
+
+    def _form(self, value: Value, dtype: DType) -> Value:
+        """Return an old value as it is read at `dtype`: integers and float16 values as they are."""
+        if value.dtype != float32:
+            return self.forms.get(value, {value.dtype: value})[value.dtype]
+        forms = self.forms.setdefault(value, {float32: value} if isinstance(value, Constant) else {})
+        if dtype not in forms:
+            forms[dtype] = self._converted(value, dtype, forms)
+        return forms[dtype]
+
+    def _converted(self, value: Value, dtype: DType, forms: Mapping[DType, Value]) -> Value:
+        if isinstance(value, Constant) and not isinstance(value.data, str):
+            return replace(value, name=self._unique(value.name), dtype=dtype, data=_rounded(value.data, dtype))
+        (source,) = forms.values()
+        target = Value(self._unique(f"{source.name}_{dtype.name}"), dtype, value.shape)
+        choice = Constant(f"{target.name}_dtype", string, (), dtype.mil)
+        self.nodes.append(Node("cast", {"x": source, "dtype": choice}, (target,)))
+        return target
+
+    def _unique(self, name: str) -> str:
+        fresh, count = name, 0
+        while fresh in self.names:
+            count += 1
+            fresh = f"{name}_{count}"
+        self.names.add(fresh)
+        return fresh
+
+
+def _rounded(data: np.ndarray, dtype: DType) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return data.astype(dtype.numpy)
+
+
+def _values(function: Function) -> Iterable[Value]:
+    yield from function.inputs
+    for node in function.nodes:
+        yield from node.outputs

@@ -1,0 +1,233 @@
+"""A package at work: predictions, states, and the check against the model it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from lucid.coreml.packaged import Feature, PackagedModel
+from lucid.coreml.reading import read
+from lucid.engines.plan import Observer, Plan
+from lucid.errors import DTypeError, PackageError, ShapeError, UsageError
+from lucid.tensor import Tensor, from_numpy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lucid.coreml.golden import Verdict
+
+__all__ = ["Package", "StateHandle", "load"]
+
+
+class StateHandle:
+    """The states of one sequence of predictions; independent of every other handle. Begins at zero.
+
+    ``read``, ``write`` and ``reset`` name a state; ``reset()`` without a name resets all.
+    """
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self._features = {feature.name: feature for feature in features}
+        self._arrays: MutableMapping[str, NDArray[Any]] = {}
+        self.reset()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the states."""
+        return list(self._features)
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Return a copy of a state's value, in the state's dtype."""
+        feature = self._feature(name)
+        return self._arrays[name].astype(feature.dtype.numpy)
+
+    def write(self, name: str, value: object) -> None:
+        """Replace a state's value. Raises ShapeError unless the shape is the state's own."""
+        feature = self._feature(name)
+        array = np.asarray(value)
+        if array.shape != feature.shape:
+            raise ShapeError(f"state {name}: the value has shape {array.shape}, the state {feature.shape}.")
+        self._arrays[name] = _carried(array.astype(feature.dtype.numpy))
+
+    def reset(self, name: str | None = None) -> None:
+        """Set a state, or all of them, to zero."""
+        for each in self._features if name is None else (self._feature(name).name,):
+            feature = self._features[each]
+            self._arrays[each] = _carried(np.zeros(feature.shape, feature.dtype.numpy))
+
+    def _feature(self, name: str) -> Feature:
+        if name not in self._features:
+            raise UsageError(
+                f"state {name}: not a state of this package. It has {', '.join(self._features) or 'none'}."
+            )
+        return self._features[name]
+
+
+def _carried(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(np.float32) if array.dtype == np.float16 else array.copy()
+
+
+class Package:
+    """A Core ML package opened for predictions by lucid's own runtime.
+
+    Use it as a context manager, or call :meth:`close`. A package holds one state of its own, which :meth:`predict`
+    advances; :meth:`make_state` gives further, independent ones to :meth:`run`.
+    """
+
+    def __init__(self, model: PackagedModel) -> None:
+        self._model: PackagedModel | None = model
+        self._plan: Plan | None = None
+        self._state = StateHandle(model.states)
+
+    # -- what it declares -------------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> PackagedModel:
+        """The package as plain data. Raises PackageError once the package is closed."""
+        if self._model is None:
+            raise PackageError("the package is closed. Load it again with lucid.coreml.load(path).")
+        return self._model
+
+    @property
+    def path(self) -> Path | None:
+        """Where the package was read from."""
+        return self.model.path
+
+    @property
+    def input_names(self) -> list[str]:
+        """The inputs that a caller passes, in order; states are not among them."""
+        return [feature.name for feature in self.model.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The outputs that a caller gets, in order."""
+        return [feature.name for feature in self.model.outputs]
+
+    @property
+    def state_names(self) -> list[str]:
+        """The states that the package carries from one prediction to the next."""
+        return [feature.name for feature in self.model.states]
+
+    # -- running ----------------------------------------------------------------------------------------------------
+
+    def predict(self, /, *inputs: object, **named: object) -> Tensor | dict[str, Tensor]:
+        """Run one prediction and advance the package's own state.
+
+        Pass the inputs as tensors or arrays in order, as one tuple, as keywords, or as one mapping by name. Returns a
+        Tensor, or tensors by name where the package has several outputs. Raises UsageError for missing or unknown
+        inputs, ShapeError and DTypeError for inputs that are not as the package declares them.
+        """
+        outputs = self.run(self._by_name(inputs, named), self._state)
+        boxed = {name: from_numpy(array) for name, array in outputs.items()}
+        return next(iter(boxed.values())) if len(boxed) == 1 else boxed
+
+    def run(self, inputs: Mapping[str, object], state: StateHandle | None = None) -> dict[str, NDArray[Any]]:
+        """Run one prediction on arrays by name and return arrays by name.
+
+        `state` is a handle of :meth:`make_state`, advanced in place; without one the prediction starts from zero and
+        leaves no trace.
+        """
+        return self.run_observed(inputs, state, None)
+
+    def run_observed(
+        self, inputs: Mapping[str, object], state: StateHandle | None, observe: Observer | None
+    ) -> dict[str, NDArray[Any]]:
+        """Run one prediction as :meth:`run` does, showing `observe` every value of the program as it is computed."""
+        plan = self._compiled()
+        known = {feature.name: feature for feature in self.model.inputs}
+        missing = [name for name in known if name not in inputs]
+        unknown = [name for name in inputs if name not in known]
+        if missing or unknown:
+            fault = f"missing {', '.join(missing)}" if missing else f"unknown {', '.join(unknown)}"
+            raise UsageError(f"inputs: {fault}. The package takes {self._declared()}.")
+        arrays = {name: _fitted(np.asarray(inputs[name]), feature) for name, feature in known.items()}
+        handle = StateHandle(self.model.states) if state is None else state
+        return plan.run(arrays, handle._arrays, observe)
+
+    def make_state(self) -> StateHandle:
+        """Return a new set of states, all zero, for :meth:`run`."""
+        return StateHandle(self.model.states)
+
+    def reset_state(self) -> None:
+        """Start a fresh sequence: set the package's own states to zero."""
+        _ = self.model
+        self._state.reset()
+
+    def verify(self, model: Callable[..., Any], example: object, **options: Any) -> Verdict:
+        """Check this package against the model it was made from, call by call (see :func:`lucid.coreml.golden.check`).
+
+        `example` is one set of inputs, or a list with one set a call. Raises GoldenError where the two disagree.
+        """
+        from lucid.coreml.golden import verify_against
+
+        return verify_against(self, model, example, **options)
+
+    def _compiled(self) -> Plan:
+        if self._plan is None:
+            self._plan = Plan(self.model.function)
+        return self._plan
+
+    def _by_name(self, inputs: tuple[object, ...], named: Mapping[str, object]) -> dict[str, object]:
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+            return {**inputs[0], **named}
+        if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) and not named:
+            inputs = tuple(inputs[0])
+        names = self.input_names
+        if len(inputs) > len(names):
+            raise UsageError(f"inputs: {len(inputs)} are given. The package takes {self._declared()}.")
+        given = dict(zip(names, inputs, strict=False))
+        twice = [name for name in named if name in given]
+        if twice:
+            raise UsageError(f"inputs: {twice[0]} is given twice, by position and by name.")
+        return {**given, **named}
+
+    def _declared(self) -> str:
+        return ", ".join(f"{item.name}: {item.dtype} {item.shape}" for item in self.model.inputs) or "no inputs"
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of the weights and the mapped file; afterwards every use raises PackageError."""
+        self._model = None
+        self._plan = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._model is None:
+            return "<Package, closed>"
+        states = f"; states {', '.join(self.state_names)}" if self.state_names else ""
+        return f"<Package {self.path}: {', '.join(self.input_names)} -> {', '.join(self.output_names)}{states}>"
+
+
+def _fitted(array: NDArray[Any], feature: Feature) -> NDArray[Any]:
+    """Return an input in the dtype that the package declares; only changes that keep the value's kind are made."""
+    if array.shape == () and feature.shape == (1,):
+        array = array.reshape(1)  # Core ML has no inputs without axes
+    if array.shape != feature.shape:
+        raise ShapeError(f"input {feature.name}: the shape is {array.shape}, the package declares {feature.shape}.")
+    wanted = feature.dtype.numpy
+    if array.dtype == wanted:
+        return array
+    if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and wanted.kind != "f"):
+        raise DTypeError(f"input {feature.name}: the dtype is {array.dtype}, the package declares {feature.dtype}.")
+    if wanted.kind in "iu" and array.size:
+        limits = np.iinfo(wanted)
+        if array.max() > limits.max or array.min() < limits.min:
+            raise DTypeError(f"input {feature.name}: {array.max()} or {array.min()} does not fit {feature.dtype}.")
+    with np.errstate(over="ignore"):
+        return array.astype(wanted)
+
+
+def load(path: str | Path) -> Package:
+    """Open a package, whoever made it. Raises PackageError where it is damaged or is no ML Program."""
+    return Package(read(path))

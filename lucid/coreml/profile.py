@@ -1,0 +1,65 @@
+"""What the values of a graph look like on example calls: their ranges, and a few numbers of each to compare with later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lucid.engines.plan import Plan
+from lucid.graph import Function, Value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Profile", "profile", "sampled"]
+
+_SAMPLED = 64
+
+
+@dataclass(frozen=True)
+class Profile:
+    """``peak``: the largest finite magnitude of each value; ``samples``: up to 64 of its numbers, per call."""
+
+    peak: Mapping[str, float] = field(default_factory=dict)
+    samples: Sequence[Mapping[str, NDArray[Any]]] = ()
+
+
+def sampled(array: NDArray[Any]) -> NDArray[Any]:
+    """Return up to 64 numbers of an array, from places that depend on its size alone."""
+    flat = array.reshape(-1)
+    return flat[:: max(1, -(-flat.size // _SAMPLED))].astype(np.float64)
+
+
+def profile(function: Function, calls: Sequence[Mapping[str, NDArray[Any]]]) -> Profile:
+    """Run a pure graph over several calls, carrying its pairs from zero, and return what its values look like."""
+    plan = Plan(function)
+    peak: dict[str, float] = {}
+    samples: list[dict[str, NDArray[Any]]] = []
+
+    def observe(value: Value, array: NDArray[Any]) -> None:
+        if array.size == 0 or array.dtype.kind == "b":
+            return
+        top = (
+            float(np.max(np.abs(array))) if array.dtype.kind == "f" else float(np.max(np.abs(array.astype(np.float64))))
+        )
+        if not np.isfinite(top):
+            finite = array[np.isfinite(array)]
+            top = float(np.max(np.abs(finite))) if finite.size else 0.0
+        peak[value.name] = max(peak.get(value.name, 0.0), top)
+        samples[-1][value.name] = sampled(array)
+
+    carried = {
+        pair.input.name: np.zeros([size or 0 for size in pair.input.shape], pair.input.dtype.numpy)
+        for pair in function.pairs
+    }
+    for call in calls:
+        samples.append({})
+        inputs = {value.name: call[value.name] for value in function.inputs if value.name not in carried} | carried
+        for value in function.inputs:
+            observe(value, np.asarray(inputs[value.name]))
+        outputs = plan.run(inputs, observe=observe)
+        carried = {pair.input.name: outputs[pair.output] for pair in function.pairs}
+    return Profile(peak, tuple(samples))
