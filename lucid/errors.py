@@ -6,7 +6,6 @@ A message names the subject first, then both values, and the remedy last. Code t
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -126,6 +125,8 @@ class Finding:
 
 def _columns(character: str) -> int:
     """Return how many columns of a terminal a character takes."""
+    import unicodedata
+
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

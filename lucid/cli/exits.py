@@ -19,4 +19,4 @@ EXITS: dict[int, str] = {
 
 def epilog() -> str:
     """Return the table as the last paragraph of the help text."""
-    return "Exit codes:\n\n" + "\n".join(f"- {code}: {meaning}" for code, meaning in EXITS.items())
+    return "Exit codes:\n\n" + "\n".join(f"{code:>3}  {meaning}" for code, meaning in EXITS.items())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -75,6 +74,8 @@ def paint_on(stream: TextIO) -> Callable[[str, str], str]:
 
 def envelope(command: str | None, result: Any, error: dict[str, Any] | None) -> str:
     """Return the one line that `--json` prints."""
+    import json
+
     return json.dumps({"command": command, "ok": error is None, "result": result, "error": error}, allow_nan=False)
 
 

@@ -10,7 +10,6 @@ Reading a spec looks at the spec and at nothing else: no user code is imported, 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from dataclasses import dataclass
@@ -54,12 +53,14 @@ class Spec(Table):
     states: tuple[State, ...] = Field(
         default=(), alias="state", description="Pairs of an input and an output that Core ML keeps."
     )
-    lowering: Lowering = Field(default=Lowering(), description="How the model is lowered to Core ML.")
-    golden: Golden = Field(default=Golden(), description="The check of the written package against the original model.")
-    build: Build = Field(default=Build(), description="Where the results go.")
+    lowering: Lowering = Field(default_factory=Lowering, description="How the model is lowered to Core ML.")
+    golden: Golden = Field(
+        default_factory=Golden, description="The check of the written package against the original model."
+    )
+    build: Build = Field(default_factory=Build, description="Where the results go.")
 
     _path: Path = PrivateAttr(default=Path("spec.toml"))
-    _digest: str = PrivateAttr(default="")
+    _content: bytes = PrivateAttr(default=b"")
 
     @property
     def path(self) -> Path:
@@ -74,7 +75,9 @@ class Spec(Table):
     @property
     def digest(self) -> str:
         """SHA-256 of the bytes that were read, as 64 hexadecimal digits."""
-        return self._digest
+        import hashlib
+
+        return hashlib.sha256(self._content).hexdigest()
 
     @property
     def directory(self) -> Path:
@@ -122,7 +125,7 @@ def read(path: str | Path) -> Spec:
         raise explain(error, content, path) from None
     from lucid.pipeline.spec_rules import problems
 
-    spec._path, spec._digest = path, hashlib.sha256(content).hexdigest()
+    spec._path, spec._content = path, content
     found = tuple(problems(spec))
     if found:
         from lucid.pipeline.spec_faults import located

@@ -11,5 +11,10 @@ class Table(BaseModel):
     """A table: unknown keys, other types, NaN and infinity are refused, and nothing changes later."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=(), validate_by_name=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        protected_namespaces=(),
+        defer_build=True,  # only the whole spec needs a validator; one per table would cost a third of its import
     )

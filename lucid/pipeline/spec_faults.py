@@ -166,7 +166,9 @@ def _sound(data: dict[str, Any], unsound: set[str], path: File) -> Spec:
         key = info.alias or name
         if key not in unsound:
             adapter: TypeAdapter[Any] = TypeAdapter(info.rebuild_annotation())
-            tables[name] = adapter.validate_python(data[key]) if key in data else info.default
+            tables[name] = (
+                adapter.validate_python(data[key]) if key in data else info.get_default(call_default_factory=True)
+            )
     spec = Spec.model_construct(None, **tables)
     spec._path = path
     return spec

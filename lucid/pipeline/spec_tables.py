@@ -5,12 +5,12 @@ Reference, JSON schema and messages are derived from these fields, so that a key
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from lucid.pipeline.spec_base import Table
+from lucid.pipeline.spec_names import entry_point, file_name, interface_name, safetensors_path
 from lucid.pipeline.spec_values import Values
 
 __all__ = [
@@ -40,77 +40,14 @@ TARGETS: dict[str, str] = {
 }
 """The iOS release of the same year for each deployment target: they share an opset."""
 
-_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED = re.compile(
-    "any|bool|program|func|tensor|list|dict|tuple|true|false|string|state|bf16|fp(?:16|32|64)|u?int(?:8|16|32|64)"
-)
-
-
-def _file_name(name: str) -> str:
-    if name.lower().endswith(".mlpackage"):
-        raise ValueError(f'leave the suffix out: lucid adds it. Write "{name[: -len(".mlpackage")]}".')
-    if not _FILE_NAME.fullmatch(name) or name.endswith(".") or len(name) > 100 or _DEVICES.fullmatch(name):
-        raise ValueError(
-            f'"{name}" cannot name a file everywhere. Use up to 100 letters, digits, "_", "-" and ".", '
-            "starting with a letter, digit or underscore."
-        )
-    return name
-
-
-def _interface_name(name: str) -> str:
-    if not _IDENTIFIER.fullmatch(name):
-        fitting = re.sub(r"[^A-Za-z0-9_]", "_", name) or "x"
-        fitting = fitting if _IDENTIFIER.fullmatch(fitting) else f"_{fitting}"
-        raise ValueError(
-            f'"{name}" is not a name that Core ML takes. Use letters, digits and underscores, not starting with a '
-            f'digit, such as "{fitting}".'
-        )
-    if _RESERVED.fullmatch(name):
-        raise ValueError(f'"{name}" is a reserved word of Core ML programs. Choose another, such as "{name}_".')
-    return name
-
-
-def _relative(path: str) -> str:
-    if "\\" in path:
-        fitting = path.replace("\\", "/")
-        raise ValueError(f'only / separates folders on every system. Write "{fitting}".')
-    if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path):
-        raise ValueError("the path is absolute. Write it relative to the folder of the spec.")
-    return path
-
-
-def _entry(entry: str) -> str:
-    source, colon, attribute = entry.rpartition(":")
-    if not colon or not source or not all(part.isidentifier() for part in attribute.split(".")):
-        raise ValueError(
-            f'"{entry}" does not say what to load. Write "package.module:attribute" or "file.py:attribute".'
-        )
-    if source.endswith(".py"):
-        _relative(source)
-    elif not all(part.isidentifier() for part in source.split(".")):
-        raise ValueError(
-            f'"{source}" is neither a file that ends in .py nor a module. '
-            'Write "package.module:attribute" or "file.py:attribute".'
-        )
-    return entry
-
-
-def _safetensors(path: str) -> str:
-    if not path.endswith(".safetensors"):
-        raise ValueError(f'"{path}" is not a .safetensors file. Convert it, or read it in the entry point.')
-    return _relative(path)
-
-
-InterfaceName = Annotated[str, AfterValidator(_interface_name)]
+InterfaceName = Annotated[str, AfterValidator(interface_name)]
 Positive = Annotated[float, Field(gt=0)]
 
 
 class Package(Table):
     """What the package is called and what it says about itself."""
 
-    name: Annotated[str, AfterValidator(_file_name)] = Field(
+    name: Annotated[str, AfterValidator(file_name)] = Field(
         description="Name of the package, `<name>.mlpackage`, and of its build folder.", examples=["decoder"]
     )
     description: str = Field(default="", description="What the model does, in a sentence; Xcode shows it.")
@@ -122,7 +59,7 @@ class Package(Table):
 class Model(Table):
     """Where the model comes from."""
 
-    entry: Annotated[str, AfterValidator(_entry)] = Field(
+    entry: Annotated[str, AfterValidator(entry_point)] = Field(
         description="What gives the model: `package.module:attribute`, or `file.py:attribute` with the file relative "
         "to the spec. A class or function is called with `arguments`; a module is taken as it is.",
         examples=["decoder.py:Decoder"],
@@ -134,7 +71,7 @@ class Model(Table):
         lt=2**63,
         description="Seed of the random generators when the entry is called: same seed, same weights.",
     )
-    weights: Annotated[str, AfterValidator(_safetensors)] | None = Field(
+    weights: Annotated[str, AfterValidator(safetensors_path)] | None = Field(
         default=None, description="A `.safetensors` file, relative to the spec, that is loaded into the model.",
         examples=["decoder.safetensors"],
     )  # fmt: skip

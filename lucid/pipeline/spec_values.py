@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from lucid.pipeline.spec_base import Table
+from lucid.pipeline.spec_names import relative_path
 
 __all__ = ["FORMS", "WORDS", "Constant", "File", "Integers", "Listed", "Normal", "Uniform", "Values"]
 
 WORDS = ("ones", "zeros", "index")
 FORMS = ("constant", "normal", "uniform", "integers", "list", "file")
-FILES = (".npy", ".npz", ".safetensors")
 
 Number = bool | int | float
 
@@ -88,7 +88,7 @@ class Listed(Table):
 class File(Table):
     """Values read from a file, one entry a call along the first axis."""
 
-    file: str = Field(
+    file: Annotated[str, AfterValidator(relative_path)] = Field(
         description="A `.npy`, `.npz` or `.safetensors` file, relative to the spec; its array has one axis more than "
         "the input.",
         examples=["tokens.npy"],
