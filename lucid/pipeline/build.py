@@ -1,0 +1,170 @@
+"""The whole way: spec to checked package, manifest and golden calls, put in place in one step."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lucid.coreml.placing import placed
+from lucid.errors import UsageError
+from lucid.pipeline.golden import Checked, golden
+from lucid.pipeline.load import load
+from lucid.pipeline.lower import Lowered, lower
+from lucid.pipeline.manifest import Stage, manifest, write_manifest
+from lucid.pipeline.package import Packaged, package
+from lucid.pipeline.pair import pair
+from lucid.pipeline.sources import digest
+from lucid.pipeline.spec import Spec, read
+from lucid.pipeline.trace import trace
+
+__all__ = ["GOLDEN", "MANIFEST", "BuildResult", "build"]
+
+MANIFEST, GOLDEN = "manifest.json", "golden.npz"
+STAGES = ("load", "trace", "pair", "lower", "package", "golden", "manifest")
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """A finished build: where it is and what its manifest says."""
+
+    directory: Path
+    manifest: Mapping[str, Any]
+
+    @property
+    def package(self) -> Path:
+        """The ``.mlpackage`` folder."""
+        return self.directory / self.manifest["package"]["path"]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files of the package."""
+        return int(self.manifest["package"]["size"])
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the package's tree."""
+        return str(self.manifest["package"]["tree"])
+
+    @property
+    def verdict(self) -> str:
+        """The golden check in a few words."""
+        check = self.manifest["golden"]
+        worst = max((call["max_abs"] or 0.0 for each in check["outputs"].values() for call in each["calls"]), default=0.0)
+        return f"{check['calls']} calls agree, off by {worst:.2g} at most"
+
+    @property
+    def seconds(self) -> float:
+        """How long the build took."""
+        return float(self.manifest["run"]["seconds"])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as JSON data."""
+        return {"directory": str(self.directory), "package": str(self.package), "manifest": dict(self.manifest)}
+
+
+class _Clock:
+    """Measures the stages of one build."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.stages: list[Stage] = []
+        self._progress = progress
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        if self._progress is not None:
+            self._progress(name, 0, 0)
+        started = time.perf_counter()
+        yield
+        self.stages.append(Stage(name, time.perf_counter() - started, _peak()))
+
+
+def build(
+    spec_path: str | Path, *, directory: str | Path | None = None, progress: Progress | None = None
+) -> BuildResult:
+    """Build the spec at `spec_path` into `directory` (that of the spec, by default) and return what was built.
+
+    `progress` is called as ``progress(stage, done, total)`` when a stage begins. The folder is replaced in one step at
+    the end: a failed, interrupted or killed build leaves what was there. Raises a LucidError for everything that can go
+    wrong, UsageError for a folder that holds files no build made.
+    """
+    spec = read(spec_path)
+    place = Path(directory) if directory is not None else spec.directory
+    _refuse_foreign(place, spec)
+    clock = _Clock(progress)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with placed(place) as folder:
+            content = _build(spec, folder, clock)
+    except OSError as error:
+        raise UsageError(
+            f"the results cannot be written: {error.strerror or error}. Choose another folder, or make room.", where=str(place)
+        ) from error
+    return BuildResult(place, content)
+
+
+def _build(spec: Spec, folder: Path, clock: _Clock) -> dict[str, Any]:
+    packaged = _packaged(spec, folder, clock)
+    with clock.stage("golden"):
+        checked: Checked = golden(packaged, spec)
+    with clock.stage("manifest"):
+        packaged.reference.save(folder / GOLDEN)
+        content = manifest(checked, spec, digest(folder / GOLDEN), clock.stages)
+    write_manifest(content, folder / MANIFEST)
+    return content
+
+
+def _packaged(spec: Spec, folder: Path, clock: _Clock) -> Packaged:
+    """Run the stages that need the weights; when this returns, nothing holds them."""
+    lowered = _lowered(spec, clock)
+    with clock.stage("package"):
+        return package(lowered, spec, folder)
+
+
+def _lowered(spec: Spec, clock: _Clock) -> Lowered:
+    with clock.stage("load"):
+        loaded = load(spec)
+    with clock.stage("trace"):
+        traced = trace(loaded, spec)
+    del loaded
+    with clock.stage("pair"):
+        paired = pair(traced, spec)
+    del traced
+    with clock.stage("lower"):
+        return lower(paired, spec)
+
+
+def _refuse_foreign(place: Path, spec: Spec) -> None:
+    """Refuse to replace a folder that holds anything but an earlier build of this package."""
+    if place.is_symlink() or (place.exists() and not place.is_dir()):
+        raise UsageError("it is not a folder. Choose another place for the results.", where=str(place))
+    if not place.is_dir():
+        return
+    try:
+        foreign = sorted({entry.name for entry in place.iterdir()} - {MANIFEST, GOLDEN, f"{spec.package.name}.mlpackage"})
+    except OSError as error:
+        raise UsageError(f"the folder cannot be read: {error.strerror}.", where=str(place)) from None
+    if foreign:
+        raise UsageError(
+            f"the folder holds {', '.join(foreign[:3])}, which no build of {spec.package.name} made; a build replaces the "
+            "whole folder. Move that away, or set build.directory to another folder.",
+            where=str(place),
+        )
+
+
+def _peak() -> int:
+    """Return the largest memory that the process has held so far, in bytes."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else size * 1024
+
+

@@ -1,0 +1,53 @@
+"""Stage 6: the written package against the original model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lucid.coreml.golden.checking import check
+from lucid.coreml.golden.comparison import Tolerance
+from lucid.coreml.golden.verdict import Verdict
+from lucid.coreml.package import load
+from lucid.coreml.referee import start_referee
+from lucid.errors import GoldenError
+from lucid.pipeline.package import Packaged
+from lucid.pipeline.spec import Spec
+
+__all__ = ["Checked", "golden"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A package that passed, and the verdict with its figures."""
+
+    packaged: Packaged
+    verdict: Verdict
+
+
+def golden(packaged: Packaged, spec: Spec) -> Checked:
+    """Run the golden check on the package read back from disk, while coremltools' own reader type-checks it.
+
+    Raises GoldenError naming output, call and the first operation that leaves the reference, and PackageError where
+    coremltools' reader refuses the package.
+    """
+    referee = start_referee(packaged.path)
+    try:
+        with load(packaged.path) as opened:
+            named = {output: spec.tolerance(output) for output in (*opened.output_names, *opened.state_names)}
+            tolerances = {name: Tolerance(each.atol, each.rtol) for name, each in named.items()}
+            verdict = check(opened, packaged.reference, tolerances=tolerances, seen=packaged.seen)
+        referee.wait()
+    finally:
+        referee.stop()
+    if not verdict.passed:
+        raise GoldenError(explain(verdict), where=str(spec.path))
+    return Checked(packaged, verdict)
+
+
+def explain(verdict: Verdict) -> str:
+    """Return why a golden check failed, in a few lines."""
+    lines = ["the package does not do what the model does, and is not kept:", *(f"  {fault}" for fault in verdict.faults())]
+    if verdict.departure is not None:
+        lines.append(f"  It leaves the model at {verdict.departure}.")
+        lines.append(f'  Keep that value in float32 (lowering.float32 = ["{verdict.departure.value}"]), or change the model there.')
+    return "\n".join(lines)

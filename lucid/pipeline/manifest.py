@@ -1,0 +1,107 @@
+"""Stage 7: the manifest, which lets anybody repeat or re-check the build.
+
+What varies from run to run (times, memory, host) stands under ``run``; everything else is the same for the same input.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from lucid.coreml.options import DeploymentTarget
+from lucid.coreml.packaged import Feature
+from lucid.errors import PackageError
+from lucid.pipeline.golden import Checked
+from lucid.pipeline.spec import Spec
+
+__all__ = ["FORMAT", "Stage", "manifest", "read_manifest", "tree_digest", "write_manifest"]
+
+FORMAT = 1
+_TOOLS = ("lucid-export", "numpy", "coremltools", "protobuf", "safetensors")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one stage of a build cost: seconds, and the process's peak memory by its end in bytes."""
+
+    name: str
+    seconds: float
+    peak: int
+
+
+def manifest(checked: Checked, spec: Spec, golden_digest: str, stages: Sequence[Stage]) -> dict[str, Any]:
+    """Return the manifest of a finished build as JSON data."""
+    packaged = checked.packaged
+    interface = packaged.interface
+    return {
+        "manifest": FORMAT,
+        "package": {
+            "path": packaged.path.name,
+            "files": dict(sorted(packaged.files.items())),
+            "tree": tree_digest(packaged.files),
+            "size": sum(file.stat().st_size for file in packaged.path.rglob("*") if file.is_file()),
+            "operations": packaged.operations,
+            "opset": DeploymentTarget.parse(spec.lowering.deployment_target).opset,
+            "deployment_target": spec.lowering.deployment_target,
+            "inputs": [_feature(feature) for feature in interface.inputs],
+            "outputs": [_feature(feature) for feature in interface.outputs],
+            "states": [_feature(feature) for feature in interface.states],
+            "float32": list(packaged.kept),
+        },
+        "source": {
+            "spec": spec.resolved(),
+            "spec_sha256": spec.digest,
+            "files": dict(sorted(packaged.sources.items())),
+            "weights_sha256": packaged.weights,
+        },
+        "golden": {"path": "golden.npz", "sha256": golden_digest, **checked.verdict.to_json()},
+        "tools": {name: _version(name) for name in _TOOLS},
+        "run": {
+            "python": platform.python_version(),
+            "system": platform.platform(),
+            "seconds": round(sum(stage.seconds for stage in stages), 3),
+            "stages": {stage.name: {"seconds": round(stage.seconds, 3), "peak_memory": stage.peak} for stage in stages},
+        },
+    }
+
+
+def _feature(feature: Feature) -> dict[str, Any]:
+    return {"name": feature.name, "dtype": feature.dtype.name, "shape": list(feature.shape)}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except ModuleNotFoundError:
+        return None
+
+
+def tree_digest(files: Mapping[str, str]) -> str:
+    """Return one SHA-256 over the sorted ``digest  path`` lines of a package's files."""
+    lines = "".join(f"{digest}  {path}\n" for path, digest in sorted(files.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def write_manifest(content: Mapping[str, Any], path: Path) -> None:
+    """Write a manifest as JSON, indented, keys in the order they are given."""
+    path.write_text(json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest. Raises PackageError where it is missing, damaged, or of another format version."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PackageError("there is no manifest. Build the spec, or give the folder of a build.", where=str(path)) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise PackageError(f"the manifest cannot be read: {error}", where=str(path)) from None
+    if not isinstance(content, dict) or content.get("manifest") != FORMAT:
+        found = content.get("manifest") if isinstance(content, dict) else type(content).__name__
+        raise PackageError(f"the manifest has format {found}, expected {FORMAT}. Build again with this lucid.", where=str(path))
+    return content
