@@ -43,7 +43,9 @@ def gather(x: Array, indices: Array, axis: int = 0, batch_dims: int = 0, validat
         check_indices("gather", indices, (size,))
     xp = namespace(x)
     try:
-        return xp.take(x, indices, axis=place) if not batch_dims else _batched(xp, x, indices, place, batch_dims)
+        if batch_dims:
+            return _batched(xp, x, indices, place, batch_dims)
+        return xp.take(x, indices, axis=place)[...]  # NumPy would give a scalar of its own where all axes go
     except IndexError:
         refuse_index("gather", indices, (size,))
 

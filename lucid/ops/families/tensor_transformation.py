@@ -13,6 +13,7 @@ from typing import Any
 from lucid.errors import IndexingError, ShapeError
 from lucid.ops.array import Array, Bools, Ints, namespace
 from lucid.ops.axes import integers, resolve_axes, resolve_axis
+from lucid.ops.blocks import block_pairs, check_blocks
 from lucid.ops.record import operation, sample
 from lucid.ops.slices import resolve_slices
 
@@ -171,7 +172,7 @@ def transpose(x: Array, perm: Ints) -> Array:
 )
 def reverse(x: Array, axes: Ints | None = None) -> Array:
     """Return `x` with the order of its elements turned round along ``axes`` (all of them by default)."""
-    return namespace(x).flip(x, axis=None if axes is None else resolve_axes("reverse", axes, x.ndim))
+    return namespace(x).flip(x, axis=None if axes is None else resolve_axes("reverse", axes, x.ndim))[...]
 
 
 @operation(
@@ -341,19 +342,6 @@ def sliding_windows(x: Array, axis: int, size: int, stride: int = 1) -> Array:
     return xp.take(x, starts[:, None] + xp.arange(size)[None, :], axis=place)
 
 
-def _blocks(operation: str, x: Any, channels: int, height: int, width: int) -> tuple[int, int, int, int]:
-    """Return the shape of `x`, or raise ShapeError where it is not of rank 4 or the divisors leave a rest."""
-    if x.ndim != 4:
-        raise ShapeError(f"{operation}: x has shape {x.shape}, expected rank 4 (n, C, H, W). Reshape it.")
-    n, c, h, w = x.shape
-    for name, size, divisor in (("C", c, channels), ("H", h, height), ("W", w, width)):
-        if divisor < 1 or size % divisor:
-            raise ShapeError(
-                f"{operation}: {name} = {size} of x is not a multiple of {divisor}. Pass a factor that divides."
-            )
-    return n, c, h, w
-
-
 @operation(
     sample([[[[1.0, 2.0], [3.0, 4.0]]]], x=[[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]], block_size=2),
     sample(
@@ -370,7 +358,7 @@ def depth_to_space(x: Array, block_size: int) -> Array:
     channel number, as in TensorFlow (in :data:`pixel_shuffle` it is the fast part).
     """
     b = block_size
-    n, c, h, w = _blocks("depth_to_space", x, b * b, 1, 1)
+    n, c, h, w = check_blocks("depth_to_space", x, b * b, 1, 1)
     xp = namespace(x)
     split = xp.reshape(x, (n, b, b, c // (b * b), h, w))
     return xp.reshape(xp.permute_dims(split, (0, 3, 4, 1, 5, 2)), (n, c // (b * b), h * b, w * b))
@@ -388,7 +376,7 @@ def depth_to_space(x: Array, block_size: int) -> Array:
 def space_to_depth(x: Array, block_size: int) -> Array:
     """Stack blocks of pixels as channels: (n, C, H, W) to (n, C b^2, H / b, W / b), the inverse of depth_to_space."""
     b = block_size
-    n, c, h, w = _blocks("space_to_depth", x, 1, b, b)
+    n, c, h, w = check_blocks("space_to_depth", x, 1, b, b)
     xp = namespace(x)
     split = xp.reshape(x, (n, c, h // b, b, w // b, b))
     return xp.reshape(xp.permute_dims(split, (0, 3, 5, 1, 2, 4)), (n, c * b * b, h // b, w // b))
@@ -409,7 +397,7 @@ def pixel_shuffle(x: Array, upscale_factor: int) -> Array:
     ``out[n, c, h f + i, w f + j] = x[n, c f^2 + i f + j, h, w]``.
     """
     f = upscale_factor
-    n, c, h, w = _blocks("pixel_shuffle", x, f * f, 1, 1)
+    n, c, h, w = check_blocks("pixel_shuffle", x, f * f, 1, 1)
     xp = namespace(x)
     split = xp.reshape(x, (n, c // (f * f), f, f, h, w))
     return xp.reshape(xp.permute_dims(split, (0, 1, 4, 2, 5, 3)), (n, c // (f * f), h * f, w * f))
@@ -431,22 +419,10 @@ def pixel_unshuffle(x: Array, downscale_factor: int) -> Array:
     In a package ``downscale_factor`` is an unsigned integer.
     """
     f = downscale_factor
-    n, c, h, w = _blocks("pixel_unshuffle", x, 1, f, f)
+    n, c, h, w = check_blocks("pixel_unshuffle", x, 1, f, f)
     xp = namespace(x)
     split = xp.reshape(x, (n, c, h // f, f, w // f, f))
     return xp.reshape(xp.permute_dims(split, (0, 1, 3, 5, 2, 4)), (n, c * f * f, h // f, w // f))
-
-
-def _pairs(operation: str, name: str, block_shape: Ints, pairs: Any) -> list[list[int]]:
-    found = [integers(pair) for pair in pairs]
-    if len(block_shape) != 2 or [len(pair) for pair in found] != [2, 2]:
-        raise ShapeError(
-            f"{operation}: block_shape has {len(block_shape)} entries and {name} has shape {tuple(pairs.shape)}, "
-            "expected 2 and (2, 2). Pass one block size and one pair for each of H and W."
-        )
-    if min(found[0] + found[1]) < 0:
-        raise ShapeError(f"{operation}: {name} {found} has a negative entry, expected 0 or more.")
-    return found
 
 
 @operation(
@@ -466,12 +442,12 @@ def space_to_batch(x: Array, block_shape: Ints, paddings: Array) -> Array:
     ``out[(i b1 + j) n + m, c, h, w] = padded[m, c, h b0 + i, w b1 + j]``. Sizes that the blocks do not divide
     raise ShapeError.
     """
-    (top, bottom), (left, right) = _pairs("space_to_batch", "paddings", block_shape, paddings)
+    (top, bottom), (left, right) = block_pairs("space_to_batch", "paddings", block_shape, paddings)
     b0, b1 = block_shape
     xp = namespace(x)
     if x.ndim == 4 and (top or bottom or left or right):
         x = xp.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
-    n, c, h, w = _blocks("space_to_batch", x, 1, b0, b1)
+    n, c, h, w = check_blocks("space_to_batch", x, 1, b0, b1)
     split = xp.reshape(x, (n, c, h // b0, b0, w // b1, b1))
     return xp.reshape(xp.permute_dims(split, (3, 5, 0, 1, 2, 4)), (b0 * b1 * n, c, h // b0, w // b1))
 
@@ -493,9 +469,9 @@ def batch_to_space(x: Array, block_shape: Ints, crops: Array) -> Array:
     inverse of :data:`space_to_batch`. A batch that the blocks do not divide, or crops beyond the picture,
     raise ShapeError.
     """
-    (top, bottom), (left, right) = _pairs("batch_to_space", "crops", block_shape, crops)
+    (top, bottom), (left, right) = block_pairs("batch_to_space", "crops", block_shape, crops)
     b0, b1 = block_shape
-    n, c, h, w = _blocks("batch_to_space", x, 1, 1, 1)
+    n, c, h, w = check_blocks("batch_to_space", x, 1, 1, 1)
     if b0 < 1 or b1 < 1 or n % (b0 * b1) or top + bottom > h * b0 or left + right > w * b1:
         raise ShapeError(
             f"batch_to_space: x of shape {x.shape} cannot be laid out in blocks of {tuple(block_shape)} with crops "
