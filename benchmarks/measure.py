@@ -4,8 +4,9 @@
 
 prints one line of JSON with the medians. Two peaks are taken, since neither is right alone:
 
-* `peak` is the largest sum over the command and its descendants, sampled every 20 ms. On Linux it sums proportional
-  set sizes, so that pages which processes share count once; elsewhere, resident sizes. It may miss a short peak.
+* `peak` is the largest sum of the resident sizes of the command and its descendants, sampled every 20 ms. It may miss a
+  short peak, and pages that processes share count once for each. (Proportional set sizes would count them once for all,
+  but Linux stops a process' page faults while it adds those up: sampling them doubles the time of one that allocates.)
 * `largest` is the largest resident size of any single one of them, as the kernel kept it. It misses nothing, but does
   not add processes up; and Linux counts the starting process' own size in, so start it from a small process.
 """
@@ -71,9 +72,15 @@ def run(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: st
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=env, cwd=cwd)
         sampler = _Sampler(process.pid)
         sampler.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
-        sampler.stop()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+            seconds = time.perf_counter() - start
+        except BaseException:  # Ctrl-C, above all: nothing goes on running unseen
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            sampler.stop()
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         errors.seek(0)
@@ -120,10 +127,8 @@ class _Sampler(threading.Thread):
 
 
 def _size(process: psutil.Process) -> int:
-    """Bytes that a process holds; none where it has just ended."""
+    """Resident bytes of a process; none where it has just ended."""
     try:
-        if sys.platform == "linux":
-            return int(process.memory_full_info().pss)
         return int(process.memory_info().rss)
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return 0

@@ -18,8 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from smollm2_weights import find_file, read_config, read_weights, tokenizer
 
-llama_cpp = pytest.importorskip("llama_cpp", reason="llama.cpp, the reference decoder, is not installed")
-
 PROMPT = [504, 3575, 282, 4649, 314]  # The capital of France is
 PASSAGE = (
     "The lighthouse keeper climbed the stairs at dusk, counting each one aloud. There were 128 of them, and by the time"
@@ -49,6 +47,7 @@ def decoder(weights):
 
 @pytest.fixture(scope="module")
 def llama():
+    llama_cpp = pytest.importorskip("llama_cpp", reason="llama.cpp, the reference decoder, is not installed")
     made = llama_cpp.Llama(str(find_file()), n_ctx=256, logits_all=True, verbose=False, n_threads=1)
     yield made
     made.close()
