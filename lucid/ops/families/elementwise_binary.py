@@ -253,7 +253,7 @@ def logical_xor(x: Array, y: Array) -> Array:
 
 
 def _are_floats(x: Any, y: Any) -> bool:
-    return (y.dtype if hasattr(y, "dtype") else x.dtype).kind == "f"
+    return bool((y.dtype if hasattr(y, "dtype") else x.dtype).kind == "f")
 
 
 def _is_numpy(xp: Any) -> bool:
