@@ -6,7 +6,7 @@ last call left, `write_state` replaces it. Core ML keeps states in float16 only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -103,8 +103,9 @@ def make_stateful(function: Function) -> Function:
 
     A state is read before its first use and written as soon as its new value is there and the old one is no longer
     needed, so that a cache write comes out as read_state, slice_update, write_state, which Core ML runs in place. A
-    float32 pair is cast after the read and before the write. An output that shares its memory with what is written
-    to a state would crash Core ML when it loads the package: such an output is read back from the state.
+    float32 pair is cast after the read and before the write. Core ML crashes when it loads a package with an output
+    that is also what is written to a state, or feeds it: an output that is the written value, or a view of it, is read
+    back from the state, and every other one passes an identity.
     """
     if not function.pairs:
         return function
@@ -136,11 +137,13 @@ def make_stateful(function: Function) -> Function:
         after[place] += nodes
     last: list[Node] = []
     outputs = {}
+    feeding = _ancestors((function.outputs[pair.output] for pair in function.pairs), producers)
     for name, value in free.items():
         owner = _owner(value, function, producers)
         outputs[name] = value
-        if owner is not None:
-            last += _detached(value, function.outputs[owner.output], again.get(owner), producers, taken)
+        if owner is not None or value in feeding:
+            new = function.outputs[owner.output] if owner else None
+            last += _detached(value, new, again.get(owner) if owner else None, producers, taken)
             outputs[name] = last[-1].output
     nodes = []
     for index in range(len(function.nodes) + 1):
@@ -182,9 +185,9 @@ def _place_of_write(pair: Pair, new: Value, function: Function, reads: Mapping[V
 
 
 def _detached(
-    value: Value, new: Value, again: Value | None, producers: Mapping[Value, Node], taken: set[str]
+    value: Value, new: Value | None, again: Value | None, producers: Mapping[Value, Node], taken: set[str]
 ) -> list[Node]:
-    """Return nodes whose last output equals `value` but shares no memory with `new`, which a state is written from.
+    """Return nodes whose last output equals `value` but is another value than any that a state is written from.
 
     Where `value` is a view of `new`, the view is taken of `again`, what the state holds after the write.
     """
@@ -210,6 +213,18 @@ def _owner(value: Value, function: Function, producers: Mapping[Value, Node]) ->
         if _root(function.outputs[pair.output], producers) is root:
             return pair
     return None
+
+
+def _ancestors(values: Iterable[Value], producers: Mapping[Value, Node]) -> set[Value]:
+    """Return the values of nodes that `values` are computed from, and those of `values` that nodes make."""
+    found: set[Value] = set()
+    left = [value for value in values if value in producers]
+    while left:
+        value = left.pop()
+        if value not in found:
+            found.add(value)
+            left += [source for source in _read_by(producers[value]) if source in producers]
+    return found
 
 
 def _producers(function: Function) -> dict[Value, Node]:
