@@ -15,10 +15,12 @@ import numpy as np
 
 from lucid import ops
 from lucid.dtypes import float16
+from lucid.engines.aliasing import updates_in_place
 from lucid.errors import InternalError, LucidError, UnsupportedError
-from lucid.graph import Constant, Function, Node, Value, arguments, users
+from lucid.graph import Constant, Function, Node, Value, arguments
 from lucid.ops.execution import attribute_of
 from lucid.ops.record import Kind, Operation
+from lucid.ops.slices import resolve_slices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,7 +116,7 @@ class Plan:
     def _compile(self) -> tuple[_Step, ...]:
         nodes = self.function.nodes
         last = self._last_reads(nodes)
-        in_place = _updates_in_place(self.function)
+        in_place = updates_in_place(self.function)
         steps = []
         for position, node in enumerate(nodes):
             freed = tuple(
@@ -203,44 +205,10 @@ def to_grid(array: Any) -> NDArray[Any]:
     return rounded.astype(np.float32)  # type: ignore[no-any-return]
 
 
-def _updates_in_place(function: Function) -> set[Node]:
-    """Find the ``slice_update`` and ``write_state`` nodes of states that nobody else looks at until they are written."""
-    counts = users(function)
-    reads: dict[Value, int] = {}
-    made_by: dict[Value, Node] = {}
-    for node in function.nodes:
-        for value in node.outputs:
-            made_by[value] = node
-        if node.op == "read_state":
-            state = node.inputs["input"]
-            assert isinstance(state, Value)  # noqa: S101  # the verifier's rule; mypy needs to hear it
-            reads[state] = reads.get(state, 0) + 1
-    found = set()
-    for node in function.nodes:
-        if node.op == "write_state":
-            state, data = node.inputs["input"], node.inputs["data"]
-            update = made_by.get(data) if isinstance(data, Value) else None
-            if update is None or update.op != "slice_update":
-                continue
-            target = update.inputs["x"]
-            source = made_by.get(target) if isinstance(target, Value) else None
-            if source is None or source.op != "read_state" or source.inputs["input"] is not state:
-                continue
-            if counts[target] == 1 and _reads_before(function, state, node) == 1:
-                found |= {update, node}
-    return found
-
-
-def _reads_before(function: Function, state: Any, write: Node) -> int:
-    count = 0
-    for node in function.nodes:
-        if node is write:
-            break
-        count += node.op == "read_state" and node.inputs["input"] is state
-        if node.op == "write_state" and node.inputs["input"] is state:
-            return 2  # written twice: leave it alone
-    return count
-
-
-def _slice_update_in_place(x: Any, update: Any, *rest: Any) -> Any:
-    raise NotImplementedError
+def _slice_update_in_place(x: Any, update: Any, begin: Any, end: Any, *rest: Any) -> Any:
+    """``slice_update`` into the array `x` itself. The record's kernel reports what does not fit."""
+    place = (*resolve_slices("slice_update", x.shape, begin, end, *rest), ...)
+    if x[place].shape != update.shape:
+        return ops.find("slice_update").kernel(x, update, begin, end, *rest)
+    x[place] = update
+    return x

@@ -30,15 +30,12 @@ def golden(packaged: Packaged, spec: Spec) -> Checked:
     Raises GoldenError naming output, call and the first operation that leaves the reference, and PackageError where
     coremltools' reader refuses the package.
     """
-    referee = start_referee(packaged.path)
-    try:
+    with start_referee(packaged.path) as referee:
         with load(packaged.path) as opened:
             named = {output: spec.tolerance(output) for output in (*opened.output_names, *opened.state_names)}
             tolerances = {name: Tolerance(each.atol, each.rtol) for name, each in named.items()}
             verdict = check(opened, packaged.reference, tolerances=tolerances, seen=packaged.seen)
         referee.wait()
-    finally:
-        referee.stop()
     if not verdict.passed:
         raise GoldenError(explain(verdict), where=str(spec.path))
     return Checked(packaged, verdict)

@@ -57,18 +57,15 @@ def verify(directory: str | Path) -> VerifyResult:
     found = digest(folder / GOLDEN) if (folder / GOLDEN).is_file() else None
     if found != golden["sha256"]:
         raise DiffersError(f"the golden calls have digest {found}, the manifest says {golden['sha256']}.", where=str(folder / GOLDEN))
-    referee = start_referee(package)
-    try:
+    with start_referee(package) as referee:
         with load(package) as opened:
             verdict = check(opened, Reference.read(folder / GOLDEN), tolerances=tolerances)
-        referee.wait()
-    finally:
-        referee.stop()
+        judgement = referee.wait()
     if not verdict.passed:
         raise GoldenError(explain(verdict), where=str(package))
     checks = {
         "files": f"{len(recorded)} files have the digests of the manifest",
-        "types": "coremltools' reader accepts every operation",
+        "types": f"coremltools' own reader accepts all {judgement.operations} operations",
         "golden": f"{verdict.calls} calls agree with the original model on this machine",
     }
     return VerifyResult(package, checks)
