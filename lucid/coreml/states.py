@@ -142,8 +142,8 @@ def make_stateful(function: Function) -> Function:
         owner = _owner(value, function, producers)
         outputs[name] = value
         if owner is not None or value in feeding:
-            new = function.outputs[owner.output] if owner else None
-            last += _detached(value, new, again.get(owner) if owner else None, producers, taken)
+            whole = function.outputs[owner.output] if owner else None
+            last += _detached(value, whole, again.get(owner) if owner else None, producers, taken)
             outputs[name] = last[-1].output
     nodes = []
     for index in range(len(function.nodes) + 1):

@@ -195,7 +195,7 @@ class _Program:
         message = self._mil.Operation(type=node.op)
         stem = node.outputs[0].name if node.outputs else self._free(_stem(node))
         _set_string(message.attributes["name"], stem)
-        for parameter, argument in node.inputs.items():
+        for parameter, argument in sorted(node.inputs.items()):
             if is_constexpr and not self._has_constexpr_inputs:
                 if not isinstance(argument, Constant):
                     raise InternalError(f"{node.op}: {parameter} must be a constant.", where=stem)
