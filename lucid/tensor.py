@@ -349,3 +349,6 @@ def _with_number(box: Tensor, number: object) -> tuple[Tensor, Tensor]:
     elif isinstance(number, int) and not isinstance(number, bool) and box.dtype == bool_:
         box = box.to(int32)
     return box, Tensor(number, box.dtype)
+
+
+import lucid.functional  # noqa: E402 -- at the end, because it gives the class above its methods
