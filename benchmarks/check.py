@@ -8,7 +8,8 @@ Both limits are on whole processes, medians of `--repeat` runs, both sides in on
 Where the floor of the cold check is: ``import pydantic`` is lazy and loads half of pydantic. Declaring one model
 loads the other half and its search for plugins (through importlib.metadata), which together with tomli is 2.2 to 2.5
 times the bare import before lucid has done anything; the line "floor" measures it. The tables of the spec add what
-is left (their bytecode is cached, as it is for an installed package). That is why the check of plain paths does not load typer, and no check loads rich.
+is left. That is why the check of plain paths does not load typer, and no check loads rich. Bytecode is cached for all
+sides, as it is for installed packages.
 
     python benchmarks/check.py
 """

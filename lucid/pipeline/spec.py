@@ -21,15 +21,13 @@ from pydantic import Field, PrivateAttr
 
 from lucid.errors import SpecError
 from lucid.pipeline.spec_base import Table
-from lucid.pipeline.spec_tables import Build, Golden, Input, Lowering, Model, Output, Package, State
+from lucid.pipeline.spec_tables import TOLERANCES, Build, Golden, Input, Lowering, Model, Output, Package, State
 
 __all__ = ["FORMAT", "SIZE_LIMIT", "Spec", "Tolerance", "parsed", "read"]
 
 FORMAT = 1
 SIZE_LIMIT = 1 << 20
 """The largest spec in bytes: beyond it, a file given by mistake is likelier than a spec."""
-
-_TOLERANCE = {"float16": 1e-2, "float32": 1e-4}
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class Spec(Table):
     def tolerance(self, output: str) -> Tolerance:
         """Return the tolerance of `output`: its own, that of the golden check, or the precision's default."""
         own = next((each for each in self.outputs if each.name == output), None)
-        default = _TOLERANCE[self.lowering.precision]
+        default = TOLERANCES[self.lowering.precision]
         return Tolerance(
             atol=(own and own.atol) or self.golden.atol or default,
             rtol=(own and own.rtol) or self.golden.rtol or default,

@@ -73,9 +73,14 @@ def _finding(path: File, text: str, span: Span | None, key: str, message: str) -
     if span is None:
         return Finding(str(path), 1, 1, 0, key, message, "")
     line, column = line_and_column(text, span.start)
-    excerpt = text.split("\n")[line - 1].rstrip("\r")
+    excerpt = _printable(text.split("\n")[line - 1])
     length = max(1, min(span.stop - span.start, len(excerpt) - column + 1))
-    return Finding(str(path), line, column, length, key, message, excerpt)
+    return Finding(str(path), line, column, length, _printable(key), _printable(message), excerpt)
+
+
+def _printable(text: str) -> str:
+    """Return `text` without the characters that would steer a terminal; each becomes U+FFFD."""
+    return "".join(each if each.isprintable() or each == "\t" else "\ufffd" for each in text)
 
 
 def _gather(findings: list[Finding]) -> SpecError:
@@ -112,6 +117,8 @@ def _syntax_words(error: tomli.TOMLDecodeError, text: str, positions: Positions)
     offset = min(error.pos, len(text))
     word = re.compile(r"[^\s,\]}#=]*").match(text, offset)
     bare = word[0] if word else ""
+    if not text[offset:].strip() and positions.last < offset:
+        return positions.last, 1, "the value that begins here is not closed."
     if error.msg == "Invalid value":
         if not bare:
             return offset, 1, "a value is missing here."
@@ -120,8 +127,6 @@ def _syntax_words(error: tomli.TOMLDecodeError, text: str, positions: Positions)
         if re.fullmatch(r"[A-Za-z_./][\w./:*-]*", bare):
             return offset, len(bare), f'text stands in quotes. Write "{bare}".'
         return offset, len(bare), f"{bare} is not a TOML value."
-    if not text[offset:].strip() and positions.last < offset:
-        return positions.last, 1, "the value that begins here is not closed."
     if error.msg.startswith("Expected newline or end of document"):
         return offset, max(1, len(text[offset:].split("\n")[0])), "expected the end of the line here."
     if error.msg.startswith("Expected '='"):

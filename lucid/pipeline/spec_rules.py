@@ -115,8 +115,9 @@ def _missing(spec: Spec, path: Path, name: str) -> Iterator[Problem]:
     if file.is_dir():
         yield Problem(path, f'"{name}" is a folder. Give a file.')
     elif not file.is_file():
-        beside = (each.name for each in file.parent.glob(f"*{file.suffix}"))
-        yield Problem(path, f'no file "{name}" in the folder of the spec.{_meant(file.name, beside)}')
+        stem = _near(file.stem, [each.stem for each in file.parent.glob(f"*{file.suffix}")])
+        hint = f' Did you mean "{name.removesuffix(file.name)}{stem}{file.suffix}"?' if stem else ""
+        yield Problem(path, f'no file "{name}" in the folder of the spec.{hint}')
 
 
 @_reads("input")
@@ -131,7 +132,8 @@ def _sizes_fit(spec: Spec) -> Iterator[Problem]:
 
 @_reads("input", "state")
 def _values_are_given(spec: Spec) -> Iterator[Problem]:
-    held = {state.input for state in spec.states}
+    names = [entry.name for entry in spec.inputs]
+    held = {state.input if state.input in names else _near(state.input, names) for state in spec.states}
     for index, entry in enumerate(spec.inputs):
         if entry.name in held:
             if entry.values not in (None, "zeros"):
@@ -281,10 +283,14 @@ def _states_write_outputs(spec: Spec) -> Iterator[Problem]:
             )
 
 
-def _meant(word: str, names: Iterable[str]) -> str:
-    from lucid.pipeline.spec_words import near
+def _near(word: str, names: Iterable[str]) -> str | None:
+    from lucid.pipeline.spec_words import near  # only faulty specs need it
 
-    meant = near(word, names)
+    return near(word, names)
+
+
+def _meant(word: str, names: Iterable[str]) -> str:
+    meant = _near(word, names)
     return f' Did you mean "{meant}"?' if meant else ""
 
 

@@ -15,6 +15,7 @@ from lucid.pipeline.spec_values import Values
 
 __all__ = [
     "TARGETS",
+    "TOLERANCES",
     "Build",
     "ComputeUnits",
     "DeploymentTarget",
@@ -39,6 +40,11 @@ TARGETS: dict[str, str] = {
     for step in range(4)
 }
 """The iOS release of the same year for each deployment target: they share an opset."""
+
+TOLERANCES: dict[str, float] = {"float16": 1e-2, "float32": 1e-4}
+"""Absolute and relative tolerance of outputs for which the spec gives none, by precision."""
+
+_UNSET = " and ".join(f"{value:g} at {precision}" for precision, value in TOLERANCES.items())
 
 InterfaceName = Annotated[str, AfterValidator(interface_name)]
 Positive = Annotated[float, Field(gt=0)]
@@ -161,12 +167,8 @@ class Golden(Table):
         description="How many calls are compared, one after the other; at least 3 with states.",
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of the random values of the inputs.")
-    atol: Positive | None = Field(
-        default=None, description="Absolute tolerance of all outputs; unset, 0.01 at float16 and 0.0001 at float32."
-    )
-    rtol: Positive | None = Field(
-        default=None, description="Relative tolerance of all outputs; unset, 0.01 at float16 and 0.0001 at float32."
-    )
+    atol: Positive | None = Field(default=None, description=f"Absolute tolerance of all outputs; unset, {_UNSET}.")
+    rtol: Positive | None = Field(default=None, description=f"Relative tolerance of all outputs; unset, {_UNSET}.")
 
 
 class Build(Table):

@@ -99,21 +99,21 @@ class File(Table):
 
 
 def _form(value: object) -> str | None:
-    """Name the member of `Values` that `value` is meant to be."""
+    """Name the member of `Values` that `value` is meant to be; the brackets tell the name from a key of that name."""
     if isinstance(value, str):
-        return "word"
+        return "<word>"
     if isinstance(value, dict):
-        return next((form for form in FORMS if form in value), None)
-    return type(value).__name__.lower().replace("listed", "list")
+        return next((f"<{form}>" for form in FORMS if form in value), None)
+    return f"<{type(value).__name__.lower().removesuffix('ed')}>"
 
 
 Values = Annotated[
-    Annotated[Literal["ones", "zeros", "index"], Tag("word")]
-    | Annotated[Constant, Tag("constant")]
-    | Annotated[Normal, Tag("normal")]
-    | Annotated[Uniform, Tag("uniform")]
-    | Annotated[Integers, Tag("integers")]
-    | Annotated[Listed, Tag("list")]
-    | Annotated[File, Tag("file")],
+    Annotated[Literal["ones", "zeros", "index"], Tag("<word>")]
+    | Annotated[Constant, Tag("<constant>")]
+    | Annotated[Normal, Tag("<normal>")]
+    | Annotated[Uniform, Tag("<uniform>")]
+    | Annotated[Integers, Tag("<integers>")]
+    | Annotated[Listed, Tag("<list>")]
+    | Annotated[File, Tag("<file>")],
     Discriminator(_form),
 ]
