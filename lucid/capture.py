@@ -1,7 +1,8 @@
 """From a model and example inputs to a pure graph, or a refusal that says what is not pure.
 
-The model is run while it is recorded. Two nets catch what a graph cannot carry: whatever the call leaves behind in the
-model's objects or its inputs, and a second call on the same inputs that gives other outputs. Both leave the model as it was.
+The model is run while it is recorded. Two nets catch what a graph cannot carry: whatever the call leaves behind in
+the model's objects or its inputs, and a second call on the same inputs that gives other outputs. Both leave the model
+as it was.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def _refuse_training(model: object) -> None:
     training = [path for path, module in modules() if getattr(module, "training", False)] if modules else []
     if training:
         which = "the model" if not training[0] else training[0]
-        raise RefusedError(f"{which} is in training mode: dropout and batch statistics would be frozen. Call model.eval() first.")
+        raise RefusedError(
+            f"{which} is in training mode: dropout and batch statistics would be frozen. Call model.eval() first."
+        )
 
 
 def _name_constants(trace: Trace, model: object) -> None:
@@ -117,24 +120,22 @@ def _takes_names(model: object, boxes: Mapping[str, Tensor]) -> bool:
 
 
 def _random_states() -> dict[str, Any]:
-    kind, keys, *rest = np.random.get_state()  # noqa: NPY002  # the model may use NumPy's global generator
+    kind, keys, *rest = np.random.get_state()  # the model may use NumPy's global generator
     return {
-        "lucid.random": default_generator().get_state(),
+        "lucid.random": (default_generator().get_state(), default_generator().draws),
         "random": python_random.getstate(),
         "numpy.random": (kind, np.asarray(keys).tobytes(), tuple(rest)),
     }
 
 
 def _restore_random(states: Mapping[str, Any]) -> None:
-    default_generator().set_state(states["lucid.random"])
+    default_generator().set_state(states["lucid.random"][0])
     python_random.setstate(states["random"])
     kind, keys, rest = states["numpy.random"]
-    np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))  # noqa: NPY002
+    np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))
 
 
-def _refuse_changes(
-    watch: Watch, written: Sequence[str], draws: str, outputs: Mapping[str, Tensor]
-) -> None:
+def _refuse_changes(watch: Watch, written: Sequence[str], draws: str, outputs: Mapping[str, Tensor]) -> None:
     changes = watch.changes()
     watch.restore()
     if changes:
@@ -158,12 +159,15 @@ def _mutation_text(changes: Sequence[Change], outputs: Mapping[str, Tensor]) -> 
     lines += [f"  {change}" for change in changes]
     lines.append("Take what must live on as an input, return what replaces it, and pair the two:")
     for index, change in enumerate(changes):
-        lines.append(_pair(change.path.rpartition(".")[2].partition("[")[0] or "state", f"output_{len(outputs) + index}"))
+        lines.append(
+            _pair(change.path.rpartition(".")[2].partition("[")[0] or "state", f"output_{len(outputs) + index}")
+        )
     return "\n".join(lines)
 
 
 def _pair(name: str, output: str) -> str:
-    return f'  Python: state=[State(input="{name}", output="{output}")]\n  spec:   [[state]] input = "{name}", output = "{output}"'
+    python = f'  Python: state=[State(input="{name}", output="{output}")]'
+    return f'{python}\n  spec:   [[state]] input = "{name}", output = "{output}"'
 
 
 def _compare_second_call(

@@ -76,7 +76,11 @@ def _items(source: Tensor, index: object) -> list[_Item]:
     """Return one item an axis (and ``None`` for each new axis) for an index of any form."""
     parts = list(index) if isinstance(index, tuple) else [index]
     parts = [_integers(part) if isinstance(part, (list, np.ndarray, Tensor)) else part for part in parts]
-    taken = sum(part.ndim if isinstance(part, Tensor) and part.dtype == bool_ else 1 for part in parts if part is not None and part is not ...)
+    taken = sum(
+        part.ndim if isinstance(part, Tensor) and part.dtype == bool_ else 1
+        for part in parts
+        if part is not None and part is not ...
+    )
     if taken > source.ndim:
         raise IndexingError(f"index: {taken} indices for a tensor of {source.ndim} axes, shape {source.shape}.")
     dots = [position for position, part in enumerate(parts) if part is ...]
@@ -110,7 +114,9 @@ def _mask_positions(mask: Tensor, sizes: tuple[int, ...]) -> list[_Item]:
     if mask.shape != sizes:
         raise IndexingError(f"index: the mask has shape {mask.shape}, the axes it selects from {sizes}.")
     places = ops.non_zero(mask)
-    return [ops.squeeze(ops.slice_by_size(places, begin=(0, axis), size=(-1, 1)), axes=(1,)) for axis in range(mask.ndim)]
+    return [
+        ops.squeeze(ops.slice_by_size(places, begin=(0, axis), size=(-1, 1)), axes=(1,)) for axis in range(mask.ndim)
+    ]
 
 
 def _item(part: Any, axis: int, shape: tuple[int, ...]) -> _Item:
@@ -156,7 +162,7 @@ def _bounds(ranges: list[_Range]) -> tuple[tuple[int, ...], tuple[int, ...], tup
 
 
 def _gathered_together(source: Tensor, tensors: list[tuple[int, Tensor]]) -> Tensor:
-    """Several tensor indices broadcast together; their common axes stand where the first stood if they are neighbours."""
+    """Several tensor indices broadcast together; their axes stand where the first stood if they are neighbours."""
     axes = [axis for axis, _ in tensors]
     rest = [axis for axis in range(source.ndim) if axis not in axes]
     shape = np.broadcast_shapes(*(positions.shape for _, positions in tensors))
@@ -175,13 +181,19 @@ def _is_region(items: list[Any]) -> bool:
     """Whether the items name one box of the tensor: ranges, and at most one tensor that holds a single position."""
     tensors = [item for item in items if isinstance(item, Tensor)]
     steady = all(isinstance(item, Tensor) or item.stride > 0 for item in items)
-    return bool(items) and steady and (not tensors or (len(tensors) == 1 and tensors[0].numel() == 1 and tensors[0].ndim <= 1))
+    return (
+        bool(items)
+        and steady
+        and (not tensors or (len(tensors) == 1 and tensors[0].numel() == 1 and tensors[0].ndim <= 1))
+    )
 
 
 def _updated(target: Tensor, items: list[Any], value: Tensor) -> Tensor:
     region = tuple(1 if isinstance(item, Tensor) else item.count for item in items)
     visible = tuple(
-        size for item, size in zip(items, region, strict=True) if (item.ndim == 1 if isinstance(item, Tensor) else item.keeps_axis)
+        size
+        for item, size in zip(items, region, strict=True)
+        if (item.ndim == 1 if isinstance(item, Tensor) else item.keeps_axis)
     )
     if 0 in region:
         return target

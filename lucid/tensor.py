@@ -1,8 +1,8 @@
 """The tensor: a box that holds an immutable value.
 
-There are no aliasing views. ``t[...] = v``, ``t += v`` and ``t.copy_(v)`` put a new value into the box; a tensor made from
-`t` before that keeps the value it was made from. Every operation passes one door, :meth:`Tensor.__lucid_apply__`, which
-runs it and, while a trace is being recorded, writes it down.
+There are no aliasing views. ``t[...] = v``, ``t += v`` and ``t.copy_(v)`` put a new value into the box; a tensor made
+from `t` before that keeps the value it was made from. Every operation passes one door,
+:meth:`Tensor.__lucid_apply__`, which runs it and, while a trace is being recorded, writes it down.
 """
 
 from __future__ import annotations
@@ -260,7 +260,9 @@ def _attribute(operation: Operation, parameter: Parameter, value: Any) -> Any:
             case Kind.BOOL:
                 return bool(value)
             case Kind.INTS:
-                return tuple(item.__index__() for item in (value if isinstance(value, Sequence | np.ndarray) else (value,)))
+                return tuple(
+                    item.__index__() for item in (value if isinstance(value, Sequence | np.ndarray) else (value,))
+                )
             case Kind.BOOLS:
                 return tuple(bool(item) for item in value)
         if isinstance(value, str):

@@ -1,7 +1,8 @@
 """Watching what a call leaves behind in the objects of a model, and putting it back.
 
-Everything reachable from the model is remembered: tensors by the value in their box, attributes and containers item by
-item, NumPy arrays by content. Other objects' own attributes are followed too, so that a counter in a helper object counts.
+Everything reachable from the model is remembered: tensors by the value in their box, attributes and containers item
+by item, NumPy arrays by content. Other objects' own attributes are followed too, so that a counter in a helper object
+counts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from lucid.tensor import Tensor
 __all__ = ["Change", "Watch"]
 
 _LEAVES = (
-    type(None), bool, int, float, complex, str, bytes, type, types.ModuleType, types.BuiltinFunctionType, np.dtype, np.generic,
+    type(None), bool, int, float, complex, str, bytes, type,
+    types.ModuleType, types.BuiltinFunctionType, np.dtype, np.generic,
 )  # fmt: skip
 _HIDDEN = ("_parameters", "_buffers", "_modules")
 
@@ -83,7 +85,9 @@ def _remember(subject: Any, path: str) -> _Memory | None:
     if isinstance(subject, Tensor):
         return _Memory(path, subject, (subject._value, subject.requires_grad), _put_tensor)
     if isinstance(subject, np.ndarray):
-        return _Memory(path, subject, subject.copy(), lambda array, content: np.copyto(array, content, casting="unsafe"))
+        return _Memory(
+            path, subject, subject.copy(), lambda array, content: np.copyto(array, content, casting="unsafe")
+        )
     if isinstance(subject, dict):
         return _Memory(path, subject, dict(subject), _put_container)
     if isinstance(subject, (list, deque)):
@@ -94,7 +98,7 @@ def _remember(subject: Any, path: str) -> _Memory | None:
         return _Memory(path, subject, bytes(subject), _put_sequence)
     slots = _slots(subject)
     if slots:
-        return _Memory(path, subject, slots, lambda owner, content: [setattr(owner, *item) for item in content.items()] and None)
+        return _Memory(path, subject, slots, _put_slots)
     return None
 
 
@@ -118,9 +122,7 @@ def _slots(subject: Any) -> dict[str, Any]:
     if type(subject).__module__ == "builtins":
         return {}
     names = [name for cls in type(subject).__mro__ for name in _as_tuple(cls.__dict__.get("__slots__", ()))]
-    return {
-        name: getattr(subject, name) for name in names if not name.startswith("__") and hasattr(subject, name)
-    }
+    return {name: getattr(subject, name) for name in names if not name.startswith("__") and hasattr(subject, name)}
 
 
 def _as_tuple(slots: Any) -> tuple[str, ...]:
@@ -153,10 +155,14 @@ def _compare(memory: _Memory) -> Iterator[Change]:
             yield Change(memory.path, _words(content), _words(subject))
     elif isinstance(subject, (list, deque, set, bytearray)):
         now = type(content)(subject)
-        if len(now) != len(content) or (isinstance(now, list) and not all(map(_is_same, now, content))) or (
-            not isinstance(now, list) and now != content
+        if (
+            len(now) != len(content)
+            or (isinstance(now, list) and not all(map(_is_same, now, content)))
+            or (not isinstance(now, list) and now != content)
         ):
-            yield Change(memory.path, f"a {type(subject).__name__} of {len(content)}", f"one of {len(now)} ({_words(subject)})")
+            yield Change(
+                memory.path, f"a {type(subject).__name__} of {len(content)}", f"one of {len(now)} ({_words(subject)})"
+            )
     else:
         now = subject if isinstance(subject, dict) else _slots(subject)
         for key in {**content, **now}:
@@ -191,8 +197,15 @@ def _put_tensor(box: Tensor, content: Any) -> None:
     box._value, box.requires_grad = content
 
 
+def _put_slots(owner: Any, content: Any) -> None:
+    for name, value in content.items():
+        setattr(owner, name, value)
+
+
 def _put_container(subject: Any, content: Any) -> None:
-    if list(subject) != list(content) or any(subject[key] is not content[key] for key in content if isinstance(subject, dict)):
+    if list(subject) != list(content) or any(
+        subject[key] is not content[key] for key in content if isinstance(subject, dict)
+    ):
         subject.clear()
         subject.update(content)
 

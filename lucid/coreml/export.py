@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from lucid.capture import capture
@@ -27,7 +27,7 @@ __all__ = ["assemble", "export", "pair"]
 def export(
     model: Callable[..., Any],
     example: object,
-    path: str | PathLike[str],
+    path: str | Path,
     *,
     precision: Precision = Precision.FLOAT16,
     state: Sequence[State] = (),
@@ -47,7 +47,8 @@ def export(
     `minimum_deployment_target` defaults to the oldest release that has every operation used.
 
     Raises TraceError where the model cannot be run, MutationError and StateError where a graph or Core ML's states
-    cannot carry what it does, UnsupportedError where the target cannot, and PackageError where `path` cannot be written.
+    cannot carry what it does, UnsupportedError where the target cannot, and PackageError where `path` cannot be
+    written.
     """
     captured = capture(model, example, outputs=outputs)
     function = pair(captured.function, state, minimum_deployment_target)

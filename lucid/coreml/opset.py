@@ -26,8 +26,8 @@ def require(function: Function, target: DeploymentTarget) -> None:
         if since > target:
             names = ", ".join(value.name for value in node.outputs)
             raise UnsupportedError(
-                f"operation {node.op} (-> {names}) exists since {since.value}, the deployment target is {target.value}. "
-                f"Raise the target to {since.value} or write the model without it."
+                f"operation {node.op} (-> {names}) exists since {since.value}, the deployment target is "
+                f"{target.value}. Raise the target to {since.value} or write the model without it."
             )
 
 

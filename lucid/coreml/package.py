@@ -221,7 +221,7 @@ def _fitted(array: NDArray[Any], feature: Feature) -> NDArray[Any]:
     if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and wanted.kind != "f"):
         raise DTypeError(f"input {feature.name}: the dtype is {array.dtype}, the package declares {feature.dtype}.")
     if wanted.kind in "iu" and array.size:
-        limits = np.iinfo(wanted)
+        limits = np.iinfo(feature.dtype.name)
         if array.max() > limits.max or array.min() < limits.min:
             raise DTypeError(f"input {feature.name}: {array.max()} or {array.min()} does not fit {feature.dtype}.")
     with np.errstate(over="ignore"):

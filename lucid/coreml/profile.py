@@ -1,4 +1,4 @@
-"""What the values of a graph look like on example calls: their ranges, and a few numbers of each to compare with later."""
+"""What the values of a graph look like on example calls: their ranges, and a few numbers to compare with later."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Which cache writes may happen in the state's own memory.
 
-``read_state -> slice_update -> … -> write_state`` of one state is a chain. Its updates may write into the array that was
-read if nothing that could share that array is read later: an operation that rounds nothing may return a view of any of
-its inputs, every other one makes a new array.
+``read_state -> slice_update -> … -> write_state`` of one state is a chain. Its updates may write into the array that
+was read if nothing that could share that array is read later: an operation that rounds nothing may return a view of
+any of its inputs, every other one makes a new array.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def updates_in_place(function: Function) -> set[Node]:
         read, *updates, _ = chain
         root = read.output
         sharing = [value for value, sources in roots.items() if root in sources]
-        if all(_is_last(update, sharing, roots, last, positions) for update in updates):
+        if all(_is_last(update, sharing, last, positions) for update in updates):
             found.update(chain[1:])
     return found
 
@@ -41,7 +41,11 @@ def _chains(function: Function) -> Iterator[list[Node]]:
     for position, write in enumerate(function.nodes):
         if write.op != "write_state" or writes[_state_of(write)] != 1:
             continue
-        reads = [node for node in function.nodes[:position] if node.op == "read_state" and _state_of(node) is _state_of(write)]
+        reads = [
+            node
+            for node in function.nodes[:position]
+            if node.op == "read_state" and _state_of(node) is _state_of(write)
+        ]
         chain = [write]
         value = write.inputs["data"]
         while isinstance(value, Value) and value in made_by and made_by[value].op == "slice_update":
@@ -64,7 +68,11 @@ def _roots(function: Function) -> dict[Value, frozenset[Value]]:
     for node in function.nodes:
         record = ops.registry.get(node.op)
         may_share = record is None or (record.exact and node.op != "read_state")
-        shared = frozenset[Value]().union(*(roots.get(value, frozenset()) for value in arguments(node))) if may_share else frozenset[Value]()
+        shared = (
+            frozenset[Value]().union(*(roots.get(value, frozenset()) for value in arguments(node)))
+            if may_share
+            else frozenset[Value]()
+        )
         for value in node.outputs:
             roots[value] = shared | {value}
     return roots
@@ -79,13 +87,14 @@ def _last_reads(function: Function) -> dict[Value, int]:
 def _is_last(
     update: Node,
     sharing: list[Value],
-    roots: dict[Value, frozenset[Value]],
     last: dict[Value, int],
     positions: dict[Node, int],
 ) -> bool:
     """Whether nothing made before `update` that may share the state's array is read after it."""
     now = positions[update]
-    others = [value for value in arguments(update) if value is not update.inputs["x"] and not isinstance(value, Constant)]
+    others = [
+        value for value in arguments(update) if value is not update.inputs["x"] and not isinstance(value, Constant)
+    ]
     if any(value in sharing for value in others):
         return False  # the update reads the memory that it would overwrite
     made = {value: position for node, position in positions.items() for value in node.outputs}

@@ -82,9 +82,7 @@ class Plan:
                         observe(value, slots[slot])
                 for slot in step.freed:
                     slots[slot] = None
-        return {
-            name: np.array(slots[slot], dtype=dtype.numpy) for name, slot, dtype in self._outputs
-        }
+        return {name: np.array(slots[slot], dtype=dtype.numpy) for name, slot, dtype in self._outputs}
 
     def _execute(self, step: _Step, slots: list[Any], state: MutableMapping[str, NDArray[Any]]) -> None:
         if step.node.op == "read_state":

@@ -40,7 +40,7 @@ class BuildResult:
     @property
     def package(self) -> Path:
         """The ``.mlpackage`` folder."""
-        return self.directory / self.manifest["package"]["path"]
+        return self.directory / str(self.manifest["package"]["path"])
 
     @property
     def size(self) -> int:
@@ -56,7 +56,9 @@ class BuildResult:
     def verdict(self) -> str:
         """The golden check in a few words."""
         check = self.manifest["golden"]
-        worst = max((call["max_abs"] or 0.0 for each in check["outputs"].values() for call in each["calls"]), default=0.0)
+        worst = max(
+            (call["max_abs"] or 0.0 for each in check["outputs"].values() for call in each["calls"]), default=0.0
+        )
         return f"{check['calls']} calls agree, off by {worst:.2g} at most"
 
     @property
@@ -104,7 +106,8 @@ def build(
             content = _build(spec, folder, clock)
     except OSError as error:
         raise UsageError(
-            f"the results cannot be written: {error.strerror or error}. Choose another folder, or make room.", where=str(place)
+            f"the results cannot be written: {error.strerror or error}. Choose another folder, or make room.",
+            where=str(place),
         ) from error
     return BuildResult(place, content)
 
@@ -147,13 +150,15 @@ def _refuse_foreign(place: Path, spec: Spec) -> None:
     if not place.is_dir():
         return
     try:
-        foreign = sorted({entry.name for entry in place.iterdir()} - {MANIFEST, GOLDEN, f"{spec.package.name}.mlpackage"})
+        foreign = sorted(
+            {entry.name for entry in place.iterdir()} - {MANIFEST, GOLDEN, f"{spec.package.name}.mlpackage"}
+        )
     except OSError as error:
         raise UsageError(f"the folder cannot be read: {error.strerror}.", where=str(place)) from None
     if foreign:
         raise UsageError(
-            f"the folder holds {', '.join(foreign[:3])}, which no build of {spec.package.name} made; a build replaces the "
-            "whole folder. Move that away, or set build.directory to another folder.",
+            f"the folder holds {', '.join(foreign[:3])}, which no build of {spec.package.name} made; a build replaces "
+            "the whole folder. Move that away, or set build.directory to another folder.",
             where=str(place),
         )
 
@@ -166,5 +171,3 @@ def _peak() -> int:
         return 0
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size if sys.platform == "darwin" else size * 1024
-
-

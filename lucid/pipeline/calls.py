@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from lucid.errors import LoadError
 from lucid.pipeline.spec import Spec
 from lucid.pipeline.spec_tables import Input
 from lucid.pipeline.spec_values import Constant, File, Integers, Listed, Normal, Uniform
-from lucid.random import Generator
+from lucid.random import Generator, randint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,18 +49,18 @@ def _value(each: Input, index: int, spec: Spec, stored: Mapping[str, NDArray[Any
         case Constant(constant=number):
             return np.full(each.shape, number, each.dtype)
         case Normal(normal=parameters):
-            drawn = generator.normal(each.shape) * parameters.std + parameters.mean
+            drawn = generator.normal(math.prod(each.shape)) * parameters.std + parameters.mean
         case Uniform(uniform=ends):
-            drawn = generator.uniform(each.shape) * (ends.high - ends.low) + ends.low
+            drawn = generator.uniform(math.prod(each.shape)) * (ends.high - ends.low) + ends.low
         case Integers(integers=ends):
-            drawn = generator.integers(ends.low, ends.high, each.shape)
+            drawn = randint(ends.low, ends.high, (math.prod(each.shape),), generator=generator).numpy()
         case Listed(list=entries):
             return _fitted(np.asarray(entries[index]), each, f"entry {index} of the list")
         case File(file=name):
             return _fitted(stored[each.name][index], each, f"entry {index} of {name}")
         case _:
             return np.zeros(each.shape, each.dtype)
-    return np.asarray(drawn).astype(each.dtype)
+    return np.asarray(drawn).reshape(each.shape).astype(each.dtype)
 
 
 def _seed(seed: int, name: str, index: int) -> int:
@@ -89,8 +90,8 @@ def _stored(each: Input, spec: Spec) -> NDArray[Any]:
         raise LoadError(f"the file cannot be read: {error}", where=where) from error
     if array.ndim != len(each.shape) + 1 or array.shape[0] < spec.golden.calls:
         raise LoadError(
-            f"the array has shape {array.shape}; expected {(spec.golden.calls, *each.shape)}, one entry a call along the "
-            "first axis.",
+            f"the array has shape {array.shape}; expected {(spec.golden.calls, *each.shape)}, one entry a call along "
+            "the first axis.",
             where=where,
         )
     return array

@@ -43,8 +43,13 @@ def golden(packaged: Packaged, spec: Spec) -> Checked:
 
 def explain(verdict: Verdict) -> str:
     """Return why a golden check failed, in a few lines."""
-    lines = ["the package does not do what the model does, and is not kept:", *(f"  {fault}" for fault in verdict.faults())]
+    lines = [
+        "the package does not do what the model does, and is not kept:",
+        *(f"  {fault}" for fault in verdict.faults()),
+    ]
     if verdict.departure is not None:
         lines.append(f"  It leaves the model at {verdict.departure}.")
-        lines.append(f'  Keep that value in float32 (lowering.float32 = ["{verdict.departure.value}"]), or change the model there.')
+        lines.append(
+            f'  Keep that value in float32 (lowering.float32 = ["{verdict.departure.value}"]), or change the model there.'
+        )
     return "\n".join(lines)

@@ -68,7 +68,7 @@ def _model(spec: Spec) -> Callable[..., Any]:
     """Return what the entry point gives: a class or function is called, a module is taken as it is, in eval()."""
     manual_seed(spec.model.seed)
     random.seed(spec.model.seed)
-    np.random.seed(spec.model.seed % 2**32)  # noqa: NPY002  # the user's code may draw from it
+    np.random.seed(spec.model.seed % 2**32)  # the user's code may draw from it
     found = entry_point(spec.model, spec.root)
     is_ready = hasattr(found, "forward") and not inspect.isclass(found)
     if not is_ready:
@@ -81,7 +81,10 @@ def _model(spec: Spec) -> Callable[..., Any]:
         except Exception as error:
             raise LoadError(f"calling it raised {type(error).__name__}: {error}", where=spec.model.entry) from error
     if not callable(found):
-        raise LoadError(f"it gives a {type(found).__name__}. Return a model: a module, or a function of tensors.", where=spec.model.entry)
+        raise LoadError(
+            f"it gives a {type(found).__name__}. Return a model: a module, or a function of tensors.",
+            where=spec.model.entry,
+        )
     if hasattr(found, "eval"):
         found.eval()
     return found  # type: ignore[no-any-return]

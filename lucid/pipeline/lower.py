@@ -42,7 +42,11 @@ def lower(traced: Traced, spec: Spec) -> Lowered:
         function = lowered(traced.function, precision, seen=seen, keep=spec.lowering.float32, interface=interface)
     except UsageError as error:
         raise SpecError(error.message, where=f"{spec.path}: lowering.float32") from None
-    kept = ()
+    kept: tuple[str, ...] = ()
     if precision is Precision.FLOAT16:
-        kept = tuple(node.output.name for node in function.nodes if node.op != "cast" and node.outputs and node.outputs[0].dtype == float32)
+        kept = tuple(
+            node.output.name
+            for node in function.nodes
+            if node.op != "cast" and node.outputs and node.outputs[0].dtype == float32
+        )
     return Lowered(function, seen, kept, traced.reference, traced.sources, traced.weights)

@@ -44,8 +44,7 @@ class Sources:
 
     def _candidates(self) -> Iterator[Path]:
         """Python files beside the spec and in packages there; not what an environment has installed."""
-        for path in sorted(self.root.glob("*.py")):
-            yield path
+        yield from sorted(self.root.glob("*.py"))
         for init in sorted(self.root.glob("*/__init__.py")):
             yield from sorted(init.parent.rglob("*.py"))
 
@@ -60,8 +59,8 @@ class Sources:
             before, after = self._before.get(path), digest(path)
             if before is not None and before != after:
                 raise LoadError(
-                    "the file changed while the model was being loaded, so nobody can tell what was read. Build again, and "
-                    "keep the entry point from writing to its own sources.",
+                    "the file changed while the model was being loaded, so nobody can tell what was read. Build again, "
+                    "and keep the entry point from writing to its own sources.",
                     where=str(path),
                 )
             name = path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.name
@@ -72,7 +71,12 @@ class Sources:
         for name in sorted(set(sys.modules) - self._modules):
             file = getattr(sys.modules.get(name), "__file__", None)
             path = Path(file).resolve() if file else None
-            if path is not None and path.suffix == ".py" and path.is_relative_to(self.root) and "site-packages" not in path.parts:
+            if (
+                path is not None
+                and path.suffix == ".py"
+                and path.is_relative_to(self.root)
+                and "site-packages" not in path.parts
+            ):
                 yield path
 
     def forget(self) -> None:
@@ -104,7 +108,10 @@ def entry_point(model: Model, root: Path) -> Any:
             module = importlib.import_module(model.source)
         except ModuleNotFoundError as error:
             if error.name and (model.source == error.name or model.source.startswith(f"{error.name}.")):
-                raise LoadError(f"no module {error.name}. It is looked for beside the spec and in the environment.", where=model.entry) from None
+                raise LoadError(
+                    f"no module {error.name}. It is looked for beside the spec and in the environment.",
+                    where=model.entry,
+                ) from None
             raise LoadError(f"importing it raised ModuleNotFoundError: {error}", where=model.entry) from error
         except Exception as error:
             raise LoadError(f"importing it raised {type(error).__name__}: {error}", where=model.entry) from error

@@ -15,8 +15,8 @@ from lucid.coreml.golden.verdict import Check, Departure, Series, Verdict
 from lucid.coreml.options import Precision
 from lucid.coreml.package import Package, StateHandle
 from lucid.coreml.profile import Profile, sampled
-from lucid.dtypes import float16
 from lucid.coreml.record import recorded_pairs
+from lucid.dtypes import float16
 from lucid.errors import GoldenError, LucidError
 from lucid.graph import Value
 from lucid.structure import by_argument
@@ -52,7 +52,11 @@ def check(
     results = [package.run(call, handle) for call in reference.calls]
     outputs = [_series(name, allowed[name], results, reference) for name in package.output_names]
     states = [
-        Series(name, allowed[name], [compare(handle.read(name).astype(reference.states[name].dtype), reference.states[name], allowed[name])])
+        Series(
+            name,
+            allowed[name],
+            [compare(handle.read(name).astype(reference.states[name].dtype), reference.states[name], allowed[name])],
+        )
         for name in package.state_names
     ]
     checks = [_names_agree(package, reference)]
@@ -96,16 +100,24 @@ def verify_against(
 def _precision(package: Package) -> Precision:
     """Return FLOAT16 if any value of the body is float16."""
     function = package.model.function
-    half = any(value.dtype == float16 for node in function.nodes if node.op not in _STATE_TRAFFIC for value in node.outputs)
+    half = any(
+        value.dtype == float16 for node in function.nodes if node.op not in _STATE_TRAFFIC for value in node.outputs
+    )
     return Precision.FLOAT16 if half else Precision.FLOAT32
 
 
 _STATE_TRAFFIC = ("read_state", "write_state", "cast", "slice_update", "identity")
 
 
-def _series(name: str, tolerance: Tolerance, results: Sequence[Mapping[str, NDArray[Any]]], reference: Reference) -> Series:
+def _series(
+    name: str, tolerance: Tolerance, results: Sequence[Mapping[str, NDArray[Any]]], reference: Reference
+) -> Series:
     pairs = zip(results, reference.outputs, strict=True)
-    return Series(name, tolerance, [compare(_like(got[name], want[name]), want[name], tolerance) for got, want in pairs if name in want])
+    return Series(
+        name,
+        tolerance,
+        [compare(_like(got[name], want[name]), want[name], tolerance) for got, want in pairs if name in want],
+    )
 
 
 def _like(got: NDArray[Any], want: NDArray[Any]) -> NDArray[Any]:
@@ -146,8 +158,8 @@ def _sees_state(package: Package, reference: Reference, results: Sequence[Mappin
     return Check(
         "sees the state",
         False,
-        f"with the state held at zero all {len(calls)} later calls give the same outputs: this check cannot tell whether the "
-        "state accumulates. Give more calls, or inputs that make the state matter",
+        f"with the state held at zero all {len(calls)} later calls give the same outputs: this check cannot tell whether "
+        "the state accumulates. Give more calls, or inputs that make the state matter",
     )
 
 
@@ -157,8 +169,12 @@ def _sees_inputs(package: Package, reference: Reference, results: Sequence[Mappi
     handle = package.make_state()
     package.run(first, handle)
     for name, array in first.items():
-        if not any(_moves(package, first | {name: other}, results[0], handle) for other in _others(reference, name, array)):
-            return Check("sees the inputs", False, f"input {name} has no effect on any output or state of the first call")
+        if not any(
+            _moves(package, {**first, name: other}, results[0], handle) for other in _others(reference, name, array)
+        ):
+            return Check(
+                "sees the inputs", False, f"input {name} has no effect on any output or state of the first call"
+            )
     return Check("sees the inputs", True)
 
 
@@ -200,7 +216,9 @@ def find_departure(package: Package, reference: Reference, seen: Profile) -> Dep
     for index, (call, samples) in enumerate(zip(reference.calls, seen.samples, strict=False)):
         found: list[Departure] = []
 
-        def observe(value: Value, array: NDArray[Any], index: int = index, samples: Any = samples, found: Any = found) -> None:
+        def observe(
+            value: Value, array: NDArray[Any], index: int = index, samples: Any = samples, found: Any = found
+        ) -> None:
             wanted = samples.get(value.name)
             got = sampled(array) if array.dtype.kind in "fiu" else None
             if wanted is None or got is None or got.shape != wanted.shape or not wanted.size:

@@ -88,7 +88,12 @@ def compare(actual: NDArray[Any], expected: NDArray[Any], tolerance: Tolerance) 
     limit = np.zeros_like(size) if exact else tolerance.atol + tolerance.rtol * size
     fault = _fault(actual, expected, odd, error, limit)
     return Comparison(
-        float(error.max()), float(np.where(error > 0, relative, 0.0).max()), snr, _top1(got, want), fault, int((~finite).sum())
+        float(error.max()),
+        float(np.where(error > 0, relative, 0.0).max()),
+        snr,
+        _top1(got, want),
+        fault,
+        int((~finite).sum()),
     )
 
 

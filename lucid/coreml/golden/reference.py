@@ -36,12 +36,16 @@ class Reference:
     states: Arrays
 
     def save(self, path: Path) -> None:
-        """Write the reference as ``.npz``: ``call/0/x``, ``output/0/y``, ``state/cache``. The bytes depend on the data alone."""
-        arrays = {f"call/{index}/{name}": array for index, call in enumerate(self.calls) for name, array in call.items()}
-        arrays |= {f"output/{index}/{name}": array for index, out in enumerate(self.outputs) for name, array in out.items()}
+        """Write the reference as ``.npz``: ``call/0/x``, ``output/0/y``, ``state/cache``. Same data, same bytes."""
+        arrays = {
+            f"call/{index}/{name}": array for index, call in enumerate(self.calls) for name, array in call.items()
+        }
+        arrays |= {
+            f"output/{index}/{name}": array for index, out in enumerate(self.outputs) for name, array in out.items()
+        }
         arrays |= {f"state/{name}": array for name, array in self.states.items()}
         with path.open("wb") as stream:
-            np.savez(stream, **arrays)  # zip members carry a fixed date
+            np.savez(stream, **arrays)  # type: ignore[arg-type]  # names are data; zip members carry a fixed date
 
     @classmethod
     def read(cls, path: Path) -> Reference:
@@ -61,7 +65,9 @@ class Reference:
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise PackageError(f"not a readable set of golden calls ({error}). Build again.", where=str(path)) from None
         except Exception as error:  # a damaged zip raises errors of its own kinds
-            raise PackageError(f"not a readable set of golden calls ({error}). Build again.", where=str(path)) from error
+            raise PackageError(
+                f"not a readable set of golden calls ({error}). Build again.", where=str(path)
+            ) from error
         return cls([calls[index] for index in sorted(calls)], [outputs[index] for index in sorted(outputs)], states)
 
 
@@ -89,7 +95,7 @@ def refer(
             raise LoadError(f"state output {missing[0]}: the model returns {', '.join(named)}. Name one of them.")
         carried = {written[name]: named[name]._value for name in written}
         results.append({name: np.asarray(box._value) for name, box in named.items() if name not in written})
-        _refuse_nan(results[-1] | carried, index)
+        _refuse_nan({**results[-1], **carried}, index)
     return Reference(list(calls), results, carried)
 
 
@@ -110,6 +116,6 @@ def _refuse_nan(arrays: Arrays, index: int) -> None:
     for name, array in arrays.items():
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise LoadError(
-                f"the original model itself gives NaN in {name} at call {index}. Change the example inputs or the model: "
-                "nothing can be checked against NaN."
+                f"the original model itself gives NaN in {name} at call {index}. Change the example inputs or the "
+                "model: nothing can be checked against NaN."
             )

@@ -50,7 +50,8 @@ class Departure:
     error: float
 
     def __str__(self) -> str:
-        return f"call {self.call}, operation {self.operation} -> {self.value} (off by {self.error:.2g} of its largest number)"
+        place = f"call {self.call}, operation {self.operation} -> {self.value}"
+        return f"{place} (off by {self.error:.2g} of its largest number)"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,9 @@ class Verdict:
     @property
     def passed(self) -> bool:
         """Whether every point holds."""
-        return all(series.passed for series in (*self.outputs, *self.states)) and all(check.passed for check in self.checks)
+        return all(series.passed for series in (*self.outputs, *self.states)) and all(
+            check.passed for check in self.checks
+        )
 
     def faults(self) -> list[str]:
         """Return what failed, one line each, the earliest call first."""
@@ -80,9 +83,13 @@ class Verdict:
         ]
         for index, name, fault in sorted(failed)[:4]:
             lines.append(f"output {name}, call {index}: {fault}")
-        if len(failed) > 4:  # noqa: PLR2004
+        if len(failed) > 4:
             lines.append(f"... and {len(failed) - 4} further comparisons of outputs")
-        lines += [f"state {series.name} after the last call: {series.worst.fault}" for series in self.states if not series.passed]
+        lines += [
+            f"state {series.name} after the last call: {series.worst.fault}"
+            for series in self.states
+            if not series.passed
+        ]
         lines += [f"{check.name}: {check.detail}" for check in self.checks if not check.passed]
         return lines
 
