@@ -162,13 +162,10 @@ class _Program:
         self._has_constexpr_inputs = opset not in _OPSETS_BEFORE_CONSTEXPR_INPUTS
         message = self._mil.Function(opset=opset)
         states = set(function.states)
+        self._claim((*function.inputs, *function.states), function.nodes, frozenset())
         for value in (*function.inputs, *function.states):
-            self._claim(value)
             entry = message.inputs.add(name=value.name)
             self._set_type(entry.type.stateType.wrappedType if value in states else entry.type, value)
-        for node in _walk(function.nodes):
-            for value in (*node.outputs, *(value for block in node.blocks for value in block.inputs)):
-                self._claim(value)
         block = message.block_specializations[opset]
         for node in function.nodes:
             self._node(block.operations, block.operations, node)
@@ -178,10 +175,17 @@ class _Program:
             block.outputs.append(name)
         return message
 
-    def _claim(self, value: Value) -> None:
-        if not is_identifier(value.name) or value.name in self._names:
-            raise InternalError(f"the name of {value!r} is no identifier, or is taken.")
-        self._names.add(value.name)
+    def _claim(self, inputs: Iterable[Value], nodes: Iterable[Node], outer: frozenset[str]) -> None:
+        """Take the names of a block and its inner blocks; blocks side by side may use the same ones."""
+        names = set(outer)
+        for value in (*inputs, *(value for node in nodes for value in node.outputs)):
+            if not is_identifier(value.name) or value.name in names:
+                raise InternalError(f"the name of {value!r} is no identifier, or is taken.")
+            names.add(value.name)
+        self._names |= names
+        for node in nodes:
+            for block in node.blocks:
+                self._claim(block.inputs, block.nodes, frozenset(names))
 
     def _free(self, name: str) -> str:
         name = identifier(name, self._names)
@@ -277,13 +281,6 @@ class _Program:
                 _set_tensor_type(inner.tensorType, dtype, ())
         else:
             _set_tensor_type(message.tensorType, value.dtype, value.shape)
-
-
-def _walk(nodes: Iterable[Node]) -> Iterable[Node]:
-    for node in nodes:
-        yield node
-        for block in node.blocks:
-            yield from _walk(block.nodes)
 
 
 def _stem(node: Node) -> str:

@@ -57,8 +57,12 @@ def _read(known: set[Value], value: Value, where: str) -> None:
     if isinstance(value, Constant):
         if isinstance(value.data, str):
             agrees = value.dtype == string and value.shape == ()
+        elif value.dtype.kind == "l":
+            agrees = value.data.shape == value.shape
         else:
-            agrees = value.data.dtype.name == value.dtype.name and value.data.shape == value.shape
+            byte = {"i": "int8", "u": "uint8"}  # holds one value of a type of less than a byte
+            name = value.dtype.name if value.dtype.bits >= 8 else byte.get(value.dtype.kind)
+            agrees = value.data.dtype.name == name and value.data.shape == value.shape
         if not agrees:
             raise InternalError(f"constant {value!r} does not describe its data.", where=where)
     elif value not in known:
