@@ -45,17 +45,14 @@ def run(arguments: list[str]) -> int:
 
 def _misused(error: Exception, arguments: list[str]) -> int:
     """Report that the command line does not parse."""
-    message = str(getattr(error, "message", "")) or str(error)
-    context = getattr(error, "ctx", None)
-    usage = UsageError(getattr(error, "format_message", lambda: message)())
+    if not arguments:  # the help is already on the screen
+        return UsageError.code
+    usage = UsageError(str(getattr(error, "format_message", error.__str__)()))
     command = next((each for each in arguments if each in COMMANDS), None)
-    if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(usage.message, err=True)
-        usage = UsageError("no command given.")
-    else:
-        Screen().complain(usage)
-        if context is not None:
-            typer.echo(f"{context.get_usage()}\nTry {context.command_path} --help.", err=True)
+    Screen().complain(usage)
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        typer.echo(f"{context.get_usage()}\nTry {context.command_path} --help.", err=True)
     if "--json" in arguments:
         failure = {"code": usage.code, "kind": usage.kind, "message": usage.message, "where": None}
         typer.echo(envelope(command, None, failure))

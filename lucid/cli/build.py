@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lucid.cli.results import BuildResult, Progress
 from lucid.cli.screen import Outcome, Screen
 from lucid.cli.tables import bytes_text, console, seconds_text, show_table
 from lucid.errors import LucidError
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
+
+    from lucid.pipeline.build import BuildResult, Progress
 
 __all__ = ["build_all"]
 
@@ -29,7 +30,7 @@ def build_all(specs: Sequence[str], directory: Path | None, screen: Screen) -> O
     for spec in specs:
         try:
             with _progress(spec, screen) as progress:
-                result: BuildResult = build(Path(spec), directory=directory, progress=progress)
+                result = build(Path(spec), directory=directory, progress=progress)
         except LucidError as error:
             first = first or error
             screen.complain(error)

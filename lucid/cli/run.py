@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lucid.cli.results import RunnablePackage
 from lucid.cli.run_inputs import per_call
 from lucid.cli.screen import Outcome, Screen
 from lucid.cli.tables import seconds_text, shape_text, show_table
@@ -25,14 +24,13 @@ def run_calls(
 ) -> Outcome:  # fmt: skip
     """Run the package at `path` `calls` times, its states carried from call to call."""
     from lucid.coreml import load
-    from lucid.coreml.reading import read
 
-    inputs = per_call(arguments, read(path).inputs, calls)
     started = time.perf_counter()
-    package: RunnablePackage = load(path)
+    package = load(path)
     seconds = [time.perf_counter() - started]
     results: list[dict[str, Any]] = []
     try:
+        inputs = per_call(arguments, package.model.inputs, calls)
         state = package.make_state() if package.state_names else None
         for call in range(calls):
             started = time.perf_counter()

@@ -109,7 +109,10 @@ def _file(name: str, path: Path) -> Any:
     import numpy as np
 
     loaded = np.load(path, allow_pickle=False)
-    return _member(name, path, loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        return loaded
+    with loaded:
+        return _member(name, path, loaded)
 
 
 def _member(name: str, path: Path, arrays: Mapping[str, Any]) -> Any:

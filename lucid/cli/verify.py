@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lucid.cli.results import VerifyResult
 from lucid.cli.screen import Outcome, Screen, paint_on
 
 __all__ = ["verify_build"]
@@ -15,7 +14,7 @@ def verify_build(directory: Path, screen: Screen) -> Outcome:
     """Verify the build in `directory`; what differs is raised by the pipeline."""
     from lucid.pipeline.verify import verify
 
-    result: VerifyResult = verify(directory)
+    result = verify(directory)
     paint = paint_on(sys.stdout)
     width = max(map(len, result.checks), default=0)
     for name, detail in result.checks.items():

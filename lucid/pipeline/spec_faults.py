@@ -62,8 +62,8 @@ def unreadable(error: OSError | ValueError, path: File) -> SpecError:
         folder = path.parent
         if not folder.is_dir():
             return SpecError(f"there is no folder {folder}.", where=str(path))
-        meant = near(path.name, [each.name for each in folder.glob("*.toml")])
-        hint = f' Did you mean "{folder / meant}"?' if meant else ""
+        meant = near(path.stem, [each.stem for each in folder.glob("*.toml")])
+        hint = f' Did you mean "{folder / meant}.toml"?' if meant else ""
         return SpecError(f"there is no such file.{hint}", where=str(path))
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return SpecError(f"the file cannot be read: {reason}.", where=str(path))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lucid.pipeline.spec import Spec
-from lucid.pipeline.spec_words import header, toml
+from lucid.pipeline.spec_words import fields_at, header, toml
 
 __all__ = ["BEGIN", "COMMAND", "END", "reference", "refreshed", "schema_text"]
 
@@ -55,9 +55,10 @@ def _sections(schema: Schema, definitions: Schema) -> Iterator[str]:
     for word, meaning in (("ones", "One everywhere; true for a bool input."), ("zeros", "Zero everywhere; false."),
                           ("index", "The number of the call, from 0, everywhere.")):  # fmt: skip
         yield f'| `"{word}"` | `values = "{word}"` | {meaning} |'
+    examples = {form: (info.examples or [None])[0] for form, info in fields_at(("input", "values")).items()}
     for definition in _forms(definitions):
-        first, described = next(iter(definition["properties"].items()))
-        example = toml({first: described["examples"][0]})
+        first = next(iter(definition["properties"]))
+        example = toml({first: examples[first]})
         meaning = " ".join([definition["description"], *_details(first, definition, definitions)])
         yield f"| `{first}` | `values = {example}` | {meaning} |"
     yield ""
@@ -77,7 +78,7 @@ def _section(title: str, about: str, table: Schema, only: set[str] | None) -> It
 
 def _meaning(described: Schema) -> str:
     examples = described.get("examples")
-    return described["description"] + (f" Example: `{toml(examples[0])}`." if examples else "")
+    return f"{described['description']}{f' Example: `{toml(examples[0])}`.' if examples else ''}"
 
 
 def _default(value: Any) -> str:
@@ -112,7 +113,7 @@ def _type(described: Schema) -> str:
     if "enum" in described:
         return ", ".join(f"`{toml(each)}`" for each in described["enum"])
     if "anyOf" in described:
-        kinds = [_type(each) for each in described["anyOf"] if each.get("type") != "null"]
+        kinds: list[str] = [_type(each) for each in described["anyOf"] if each.get("type") != "null"]
         return kinds[0] if len(kinds) == 1 and "oneOf" not in str(described["anyOf"]) else "text or table"
     kind = described.get("type")
     if kind == "array":

@@ -1,0 +1,188 @@
+"""`lucid run` and `lucid inspect` on a package that coremltools wrote, and the reading of `--input`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from lucid.cli import main
+from lucid.cli.run_inputs import per_call
+from lucid.coreml.packaged import Feature
+from lucid.dtypes import bool_, float16, float32, int32
+from lucid.errors import UsageError
+
+X, N, B = Feature("x", float32, (1, 2)), Feature("n", int32, (1,)), Feature("b", bool_, (2,))
+H = Feature("h", float16, (2,))
+VALUES = np.arange(6, dtype=np.float32).reshape(3, 1, 2)
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz", "json", "safetensors"])
+def test_a_file_has_one_entry_a_call(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"values.{suffix}"
+    if suffix == "npy":
+        np.save(path, VALUES)
+    elif suffix == "npz":
+        np.savez(path, x=VALUES, other=VALUES[0])
+    elif suffix == "json":
+        path.write_text(json.dumps(VALUES.tolist()))
+    else:
+        save_file({"x": VALUES, "other": VALUES[0]}, path)
+    arrays = per_call([f"x={path}"], [X], 2)["x"]
+    assert len(arrays) == 2
+    np.testing.assert_array_equal(arrays, VALUES[:2])
+    assert all(each.dtype == np.float32 for each in arrays)
+
+
+def test_the_only_array_of_a_file_needs_no_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", whatever=VALUES[1])
+    np.testing.assert_array_equal(per_call([f"x={tmp_path / 'a.npz'}"], [X], 3)["x"], [VALUES[1]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("feature", "text", "expected"),
+    [
+        (X, "1.5", [[1.5, 1.5]]),
+        (X, "[[1, 2]]", [[1.0, 2.0]]),
+        (N, "7", [7]),
+        (N, "[-7]", [-7]),
+        (N, "16777217", [16777217]),
+        (B, "[true, false]", [True, False]),
+        (B, "1", [True, True]),
+        (H, "0.1", [np.float16(0.1)] * 2),
+    ],
+)
+def test_literals(feature: Feature, text: str, expected: list[Any]) -> None:
+    (array,) = per_call([f"{feature.name}={text}"], [feature], 1)[feature.name]
+    assert array.dtype == feature.dtype.numpy
+    assert array.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x"], '--input "x": expected NAME=VALUE, such as x=1.5.'),
+        (["y=1"], "--input y: no such input; the inputs are x, n."),
+        (["x=1", "x=2"], "--input x: given twice. Give each input once."),
+        (["x=1"], "no value for the input n. Add --input n=VALUE."),
+        (["x=[1, 2, 3]", "n=1"], "--input x: shape (3,), expected (1, 2), or ('calls', 1, 2) with one entry a call."),
+        (["x=[[[1, 2]]]", "n=1"], "--input x: 1 entries for 2 calls. Lower --calls."),
+        (["x=1", "n=1.5"], "--input n: 1.5 cannot be a int32."),
+        (["x=1", "n=2147483648"], "--input n: 2147483648 cannot be a int32."),
+        (["x=1e39", "n=1"], "--input x: 1e+39 cannot be a float32."),
+        (["x=", "n=1"], '--input x: "" is neither a number, a nested list nor a .npy, .npz, .safetensors, .json file.'),
+        (["x=none.npy", "n=1"], "--input x: there is no file none.npy."),
+    ],
+)  # fmt: skip
+def test_inputs_that_do_not_fit(arguments: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        per_call(arguments, [X, N], 2)
+    assert str(caught.value) == message
+
+
+def test_files_that_are_damaged_or_hold_other_names(tmp_path: Path) -> None:
+    for suffix in (".npy", ".npz", ".safetensors", ".json"):
+        (tmp_path / f"a{suffix}").write_bytes(b"not this")
+        with pytest.raises(UsageError, match="cannot be read"):
+            per_call([f"x={tmp_path / f'a{suffix}'}"], [X], 1)
+    np.savez(tmp_path / "b.npz", p=VALUES, q=VALUES)
+    with pytest.raises(UsageError) as caught:
+        per_call([f"x={tmp_path / 'b.npz'}"], [X], 1)
+    assert str(caught.value) == f'--input x: no "x" in {tmp_path / "b.npz"}, which holds p, q.'
+
+
+@pytest.fixture(scope="module")
+def adder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a package that adds x to a state and returns the state times n, written by coremltools."""
+    import coremltools as ct
+    from coremltools.converters.mil import Builder
+    from coremltools.converters.mil.mil import types
+
+    half = types.fp16
+    specs = [
+        Builder.TensorSpec((1, 4), dtype=types.fp32),
+        Builder.TensorSpec((1,), dtype=types.int32),
+        Builder.StateTensorSpec((1, 4), dtype=half),
+    ]
+
+    @Builder.program(input_specs=specs, opset_version=ct.target.iOS18)
+    def program(x: Any, n: Any, total: Any) -> Any:
+        new = Builder.add(x=Builder.read_state(input=total), y=Builder.cast(x=x, dtype="fp16"))
+        Builder.coreml_update_state(state=total, value=new)
+        return Builder.mul(x=Builder.cast(x=new, dtype="fp32"), y=Builder.cast(x=n, dtype="fp32"), name="y")
+
+    model = ct.convert(program, minimum_deployment_target=ct.target.iOS18, skip_model_load=True,
+                       compute_precision=ct.precision.FLOAT32)  # fmt: skip
+    model.author, model.short_description = "A. Uthor", "Adds up"
+    path = tmp_path_factory.mktemp("package") / "adder.mlpackage"
+    model.save(str(path))
+    return path
+
+
+def test_inspect(adder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(adder), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)["result"]
+    assert facts["inputs"] == [
+        {"name": "x", "dtype": "float32", "shape": [1, 4], "kind": "array"},
+        {"name": "n", "dtype": "int32", "shape": [1], "kind": "array"},
+    ]
+    assert facts["states"] == [{"name": "total", "dtype": "float16", "shape": [1, 4], "kind": "array"}]
+    assert (facts["opset"], facts["specification_version"]) == ("CoreML8", 9)
+    assert (facts["operations"]["add"], facts["operations"]["write_state"]) == (1, 1)
+    assert facts["size"] == sum(file.stat().st_size for file in adder.rglob("*") if file.is_file())
+    assert main(["inspect", str(adder)]) == 0
+    out = capsys.readouterr().out
+    assert "author" in out
+    assert "\ninput    n       int32     [1]\n" in out
+    assert "\nstate    total   float16   [1, 4]\n" in out
+
+
+def test_run_carries_the_state_from_call_to_call(
+    adder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = np.arange(12, dtype=np.float32).reshape(3, 1, 4)
+    np.save(tmp_path / "x.npy", values)
+    arguments = ["run", str(adder), "-i", f"x={tmp_path / 'x.npy'}", "-i", "n=2", "--calls", "3", "--json", "--print"]
+    assert main([*arguments, "--output-dir", str(tmp_path / "out"), "--timing"]) == 0
+    result = json.loads(capsys.readouterr().out)["result"]
+    expected = [[[0, 2, 4, 6]], [[8, 12, 16, 20]], [[24, 30, 36, 42]]]
+    assert [call["outputs"][0]["values"] for call in result["calls"]] == expected
+    assert [call["outputs"][0]["max"] for call in result["calls"]] == [6, 20, 42]
+    assert set(result["timing"]) == {"load", "first_call", "median_later_call"}
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["call_0.npz", "call_1.npz", "call_2.npz"]
+    assert np.load(tmp_path / "out" / "call_2.npz")["y"].tolist() == expected[2]
+
+
+def test_run_prints_a_line_for_each_output(adder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(adder), "-i", "x=1.5", "-i", "n=2", "-n", "2"]) == 0
+    assert capsys.readouterr().out == (
+        "call   output   dtype     shape    min   max   mean   not finite\n"
+        "   0   y        float32   [1, 4]     3     3      3            0\n"
+        "   1   y        float32   [1, 4]     6     6      6            0\n"
+    )
+
+
+def test_values_that_are_not_finite_are_counted_and_stay_json(adder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(adder), "-i", "x=[[NaN, Infinity, 1, 2]]", "-i", "n=1", "--json", "--print"]) == 0
+    (output,) = json.loads(capsys.readouterr().out)["result"]["calls"][0]["outputs"]
+    assert output["values"] == [["nan", "inf", 1.0, 2.0]]
+    assert (output["not_finite"], output["min"], output["max"]) == (2, 1.0, 2.0)
+
+
+def test_run_without_an_input_is_a_usage_error(adder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(adder), "-i", "x=1"]) == 2
+    assert capsys.readouterr().err == "error: no value for the input n. Add --input n=VALUE.\n"
+
+
+@pytest.mark.parametrize("command", ["run", "inspect", "verify"])
+def test_what_is_not_there_is_an_error_of_the_package(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(tmp_path / "none.mlpackage"), "--json"]) == 7
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["kind"] == "package"
+    assert len(err.splitlines()) == 1
