@@ -131,7 +131,7 @@ def pow_(x: Array, y: Array) -> Array:
         return xp.pow(x, y)
     powers = xp.pow(x, xp.maximum(y, 0))
     signs = xp.where(x == 1, 1, xp.where(x == -1, 1 - 2 * (y & 1), 0))
-    return xp.where(y < 0, signs, powers).astype(x.dtype)
+    return xp.where(y < 0, signs, powers).astype(powers.dtype)
 
 
 @operation(
