@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -95,31 +97,34 @@ def test_files_that_are_damaged_or_hold_other_names(tmp_path: Path) -> None:
     assert str(caught.value) == f'--input x: no "x" in {tmp_path / "b.npz"}, which holds p, q.'
 
 
+ADDER = """
+import sys
+import coremltools as ct
+from coremltools.converters.mil import Builder as mb
+from coremltools.converters.mil.mil import types
+
+specs = [mb.TensorSpec((1, 4), dtype=types.fp32), mb.TensorSpec((1,), dtype=types.int32),
+         mb.StateTensorSpec((1, 4), dtype=types.fp16)]
+
+@mb.program(input_specs=specs, opset_version=ct.target.iOS18)
+def program(x, n, total):
+    new = mb.add(x=mb.read_state(input=total), y=mb.cast(x=x, dtype="fp16"))
+    mb.coreml_update_state(state=total, value=new)
+    return mb.mul(x=mb.cast(x=new, dtype="fp32"), y=mb.cast(x=n, dtype="fp32"), name="y")
+
+model = ct.convert(program, minimum_deployment_target=ct.target.iOS18, skip_model_load=True,
+                   compute_precision=ct.precision.FLOAT32)
+model.author, model.short_description = "A. Uthor", "Adds up"
+model.save(sys.argv[1])
+"""
+
+
 @pytest.fixture(scope="module")
 def adder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a package that adds x to a state and returns the state times n, written by coremltools."""
-    import coremltools as ct
-    from coremltools.converters.mil import Builder
-    from coremltools.converters.mil.mil import types
-
-    half = types.fp16
-    specs = [
-        Builder.TensorSpec((1, 4), dtype=types.fp32),
-        Builder.TensorSpec((1,), dtype=types.int32),
-        Builder.StateTensorSpec((1, 4), dtype=half),
-    ]
-
-    @Builder.program(input_specs=specs, opset_version=ct.target.iOS18)
-    def program(x: Any, n: Any, total: Any) -> Any:
-        new = Builder.add(x=Builder.read_state(input=total), y=Builder.cast(x=x, dtype="fp16"))
-        Builder.coreml_update_state(state=total, value=new)
-        return Builder.mul(x=Builder.cast(x=new, dtype="fp32"), y=Builder.cast(x=n, dtype="fp32"), name="y")
-
-    model = ct.convert(program, minimum_deployment_target=ct.target.iOS18, skip_model_load=True,
-                       compute_precision=ct.precision.FLOAT32)  # fmt: skip
-    model.author, model.short_description = "A. Uthor", "Adds up"
     path = tmp_path_factory.mktemp("package") / "adder.mlpackage"
-    model.save(str(path))
+    # A process of its own, because coremltools leaves temporary folders and warnings behind.
+    subprocess.run([sys.executable, "-c", ADDER, str(path)], check=True, capture_output=True)
     return path
 
 
