@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from lucid.errors import IndexingError
+from lucid.errors import DTypeError, IndexingError
 from lucid.ops.array import Array
 
 __all__ = ["check_indices", "grid", "refuse_index", "split_coordinates"]
 
 
-def check_indices(operation: str, indices: Array, sizes: tuple[int, ...]) -> None:
-    """Raise IndexingError where an index is negative or not below its size.
+def check_indices(operation: str, indices: Array, sizes: tuple[int, ...], is_strict: bool) -> None:
+    """Raise DTypeError for indices that are no integers, and, if strict, IndexingError for one negative or too large.
 
     ``sizes`` has one size for all indices, or one for each entry of the last axis of ``indices``. Indices whose values
     are not known yet (JAX, while it compiles) are not looked at.
     """
-    _refuse_outside(operation, indices, sizes, lowest=0)
+    if indices.dtype.kind not in "iu":  # booleans would choose by mask
+        raise DTypeError(f"{operation}: indices are {indices.dtype}, expected integers. Cast them to int32.")
+    if is_strict:
+        _refuse_outside(operation, indices, sizes, lowest=0)
 
 
 def refuse_index(operation: str, indices: Array, sizes: tuple[int, ...]) -> NoReturn:

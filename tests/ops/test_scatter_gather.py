@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from lucid import ops
-from lucid.errors import IndexingError, ShapeError
+from lucid.errors import DTypeError, IndexingError, ShapeError
 
 MODES = ("update", "add", "sub", "mul", "div", "max", "min")
 
@@ -245,3 +245,27 @@ def test_shapes_that_would_broadcast_are_refused() -> None:
         ops.scatter(data, ints([0]), normal(1, 2), mode="sum")
     with pytest.raises(ShapeError, match="gather: axis is 2, expected -2 to 1"):
         ops.gather(data, ints([0]), 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.bool_])
+def test_indices_are_integers(dtype: type) -> None:
+    data, wrong = ints([10, 20, 30]), np.array([1, 0, 1], dtype)
+    calls = {
+        "gather": (data, wrong),
+        "gather_along_axis": (data, wrong),
+        "gather_nd": (data, wrong[:1]),
+        "scatter": (data, wrong, data),
+        "scatter_along_axis": (data, wrong, data),
+        "scatter_nd": (data, wrong[:1], ints(1)),
+    }
+    for name, arguments in calls.items():
+        with pytest.raises(DTypeError) as caught:
+            ops.find(name)(*arguments)
+        assert str(caught.value) == f"{name}: indices are {wrong.dtype}, expected integers. Cast them to int32."
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32])
+def test_narrow_indices(dtype: type) -> None:
+    assert ops.gather(ints([10, 20, 30]), np.array([2, 0], dtype)).tolist() == [30, 10]
+    with pytest.raises(IndexingError, match="gather: index 100 is out of range"):
+        ops.gather(np.zeros(100, np.float32), np.array([100], dtype))

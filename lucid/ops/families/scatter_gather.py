@@ -39,8 +39,7 @@ def gather(x: Array, indices: Array, axis: int = 0, batch_dims: int = 0, validat
     """
     place = resolve_axis("gather", axis, x.ndim)
     size = x.shape[place]
-    if validate_indices:
-        check_indices("gather", indices, (size,))
+    check_indices("gather", indices, (size,), validate_indices)
     xp = namespace(x)
     try:
         if batch_dims:
@@ -91,8 +90,7 @@ def _along(name: str, x: Any, indices: Any, axis: int, is_strict: bool) -> tuple
             f"{name}: indices have shape {shape}, the tensor has {x.shape}. They differ at axis {axis} at most: "
             "expand the indices."
         )
-    if is_strict:
-        check_indices(name, indices, (x.shape[place],))
+    check_indices(name, indices, (x.shape[place],), is_strict)
     xp = namespace(x)
     return tuple(indices if i == place else grid(xp, shape, i, rank) for i in range(rank))
 
@@ -120,8 +118,7 @@ def gather_nd(x: Array, indices: Array, batch_dims: int = 0, validate_indices: b
             f"gather_nd: indices are {indices.shape}, x is {x.shape}. Make their first {batch_dims} axes equal."
         )
     sizes = x.shape[batch_dims : batch_dims + count]
-    if validate_indices:
-        check_indices("gather_nd", indices, sizes)
+    check_indices("gather_nd", indices, sizes, validate_indices)
     xp = namespace(x)
     keys = (*(grid(xp, places, i, len(places)) for i in range(batch_dims)), *split_coordinates(indices))
     if not count:
@@ -188,8 +185,7 @@ def scatter(
     """
     place = resolve_axis("scatter", axis, data.ndim)
     size = data.shape[place]
-    if validate_indices:
-        check_indices("scatter", indices, (size,))
+    check_indices("scatter", indices, (size,), validate_indices)
     shape = data.shape[:place] + indices.shape + data.shape[place + 1 :]
     keys = (*(slice(None),) * place, indices)
     try:
@@ -238,8 +234,7 @@ def scatter_nd(data: Array, indices: Array, updates: Array, mode: str = "add", v
         )
     count = indices.shape[-1]
     sizes = data.shape[:count]
-    if validate_indices:
-        check_indices("scatter_nd", indices, sizes)
+    check_indices("scatter_nd", indices, sizes, validate_indices)
     shape = indices.shape[:-1] + data.shape[count:]
     try:
         if count:
