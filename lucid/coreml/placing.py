@@ -8,6 +8,7 @@ without the lock; the next one removes it.
 from __future__ import annotations
 
 import ctypes
+import glob
 import os
 import shutil
 import sys
@@ -22,6 +23,7 @@ if sys.platform != "win32":
 __all__ = ["placed"]
 
 _SUFFIX = ".partial"
+_OLD = f".old{_SUFFIX}"
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 _AT_FDCWD = -100
 _FOLDER_MODE = 0o755
@@ -34,49 +36,52 @@ def placed(path: Path) -> Iterator[Path]:
     After an error nothing is left of it and `path` is as it was. Raises OSError where the parent cannot be written.
     """
     prefix = f".{path.name}."
-    _clean(path.parent, prefix)
-    folder, lock = _locked_folder(path.parent, prefix)
-    try:
+    _clean(path, prefix)
+    with _locked_folder(path.parent, prefix) as folder:
         try:
             yield folder
             folder.chmod(_FOLDER_MODE)
             _take_place(folder, path)
         finally:
             _remove(folder)
-    finally:
-        os.close(lock)
 
 
-def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
+@contextmanager
+def _locked_folder(parent: Path, prefix: str) -> Iterator[Path]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=_SUFFIX, dir=parent))
-        with suppress(OSError):  # taken for a leftover in the instant before it was locked: make another
+        if sys.platform == "win32":  # folders cannot be locked there, and nothing cleans up
+            yield folder
+            return
+        try:
             lock = os.open(folder, os.O_RDONLY)
-            if _lock(lock) and folder.exists():
-                return folder, lock
+        except FileNotFoundError:  # taken for a leftover in the instant before it was locked: make another
+            continue
+        try:
+            with suppress(OSError):  # a file system without locks is one without cleaning too
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if folder.exists():
+                yield folder
+                return
+        finally:
             os.close(lock)
 
 
-def _lock(descriptor: int) -> bool:
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
-
-
-def _clean(parent: Path, prefix: str) -> None:
-    if sys.platform == "win32":  # without the lock nothing tells a leftover from another's work
+def _clean(path: Path, prefix: str) -> None:
+    """Remove what killed processes have left of `path`, and bring back what one had moved out of its way."""
+    if sys.platform == "win32":
         return
-    for leftover in sorted(parent.glob(f"{prefix}*{_SUFFIX}")):
+    for leftover in sorted(path.parent.glob(f"{glob.escape(prefix)}*{_SUFFIX}")):
         with suppress(OSError):
-            descriptor = os.open(leftover, os.O_RDONLY)
+            lock = os.open(leftover, os.O_RDONLY)
             try:
-                if _lock(descriptor):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if leftover.name.endswith(_OLD) and not os.path.lexists(path):
+                    os.rename(leftover, path)
+                else:
                     _remove(leftover)
             finally:
-                os.close(descriptor)
+                os.close(lock)
 
 
 def _take_place(folder: Path, path: Path) -> None:
@@ -94,7 +99,7 @@ def _take_place(folder: Path, path: Path) -> None:
         except FileNotFoundError:
             continue
         if not exchanged:
-            old = folder.with_suffix(f".old{_SUFFIX}")
+            old = folder.with_suffix(_OLD)
             os.rename(path, old)
             os.rename(folder, path)
             _remove(old)

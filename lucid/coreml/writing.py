@@ -44,8 +44,10 @@ def write(package: PackagedModel, path: str | os.PathLike[str]) -> dict[str, str
     """
     place = Path(path)
     try:
-        if place.is_dir() and any(place.iterdir()) and not (place / MANIFEST).is_file():
-            raise PackageError("a folder that is no package is in the way. Choose another path.", where=str(place))
+        is_free = not place.exists() or (place.is_dir() and ((place / MANIFEST).is_file() or not any(place.iterdir())))
+        if not is_free:
+            what = "folder" if place.is_dir() else "file"
+            raise PackageError(f"a {what} that is no package is in the way. Choose another path.", where=str(place))
         place.parent.mkdir(parents=True, exist_ok=True)
         with placed(place) as folder:
             return _fill(package, folder)

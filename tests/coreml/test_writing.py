@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hand_made import cache, const, every_kind, linear, node, text
 
+from lucid.coreml import placing
 from lucid.coreml.interface import fit_interface
 from lucid.coreml.options import DeploymentTarget, Metadata, State
 from lucid.coreml.packaged import Feature, Interface, PackagedModel, describe, package_of
@@ -312,6 +313,42 @@ def test_foreign_folder_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(PackageError, match=r"a folder that is no package is in the way\. Choose another path\."):
         write(package_of(linear(), _IOS18), tmp_path / "precious")
     assert (tmp_path / "precious/thesis.txt").read_text() == "years"
+
+
+def test_foreign_file_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_text("weights")
+    with pytest.raises(PackageError, match=r"a file that is no package is in the way\."):
+        write(package_of(linear(), _IOS18), tmp_path / "model.pt")
+    assert (tmp_path / "model.pt").read_text() == "weights"
+
+
+def test_file_system_that_cannot_exchange_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "p.mlpackage"
+    write(package_of(linear(), _IOS18), path)
+    monkeypatch.setattr(placing, "_exchange", lambda first, second: False)
+    write(package_of(_stateful(), _IOS18), path)
+    assert read(path).outputs[0].name == "output_1"
+    assert os.listdir(tmp_path) == ["p.mlpackage"]
+
+
+def test_package_that_a_killed_write_had_moved_aside_comes_back(tmp_path: Path) -> None:
+    write(package_of(linear(), _IOS18), tmp_path / "p.mlpackage")
+    os.rename(tmp_path / "p.mlpackage", tmp_path / ".p.mlpackage.x1.old.partial")
+
+    def failing() -> None:
+        with placed(tmp_path / "p.mlpackage"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        failing()
+    assert os.listdir(tmp_path) == ["p.mlpackage"]
+    assert read(tmp_path / "p.mlpackage").outputs[0].name == "z"
+
+
+def test_leftovers_of_other_packages_stay(tmp_path: Path) -> None:
+    (tmp_path / ".q.mlpackage.x1.partial").mkdir()
+    write(package_of(linear(), _IOS18), tmp_path / "p[1].mlpackage")
+    assert sorted(os.listdir(tmp_path)) == [".q.mlpackage.x1.partial", "p[1].mlpackage"]
 
 
 def test_place_that_cannot_be_written(tmp_path: Path) -> None:
