@@ -47,7 +47,8 @@ def selected(source: Tensor, index: object) -> Tensor:
         return result
     if len(tensors) == 1:
         ((axis, positions),) = tensors
-        return ops.gather(result, indices=positions, axis=axis, batch_dims=0, validate_indices=False)
+        places = _wrapped(positions, result.shape[axis])
+        return ops.gather(result, indices=places, axis=axis, batch_dims=0, validate_indices=False)
     return _gathered_together(result, tensors)
 
 
@@ -166,7 +167,9 @@ def _gathered_together(source: Tensor, tensors: list[tuple[int, Tensor]]) -> Ten
     axes = [axis for axis, _ in tensors]
     rest = [axis for axis in range(source.ndim) if axis not in axes]
     shape = np.broadcast_shapes(*(positions.shape for _, positions in tensors))
-    columns = [ops.expand_dims(_spread(positions, shape), axes=(-1,)) for _, positions in tensors]
+    columns = [
+        ops.expand_dims(_spread(_wrapped(positions, source.shape[axis]), shape), axes=(-1,)) for axis, positions in tensors
+    ]
     places = ops.concat(columns, axis=-1, interleave=False)
     front = ops.transpose(source, perm=(*axes, *rest)) if [*axes, *rest] != list(range(source.ndim)) else source
     result = ops.gather_nd(front, indices=places, batch_dims=0, validate_indices=False)
@@ -215,7 +218,7 @@ def _updated(target: Tensor, items: list[Any], value: Tensor) -> Tensor:
 
 
 def _wrapped(position: Tensor, size: int) -> Tensor:
-    """Return a position counted from the front where it is counted from the back."""
+    """Return positions counted from the front where they are counted from the back: MIL's gathers take no others."""
     return ops.select(cond=position < 0, a=position + size, b=position)
 
 

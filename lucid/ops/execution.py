@@ -30,37 +30,40 @@ def dispatch(operation: Operation, arguments: Mapping[str, Any]) -> Any:
 
 
 def execute(operation: Operation, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Run the kernel on arrays and return its outputs as a tuple, always new array objects.
+    """Run the kernel on arrays and return its outputs as a tuple.
 
-    A float16 array is computed on in float32 and its results rounded once, except by operations that round nothing.
+    A float16 array is computed on in float32, except by operations that round nothing. Results have the dtype of the
+    first floating input and are rounded once, unless the operation sets the dtype itself.
     """
-    halves = False
     prepared = dict(arguments)
+    first = None
     if not operation.exact:
         for name, parameter in operation.parameters.items():
+            given = prepared[name]
+            if given is None or parameter.is_attribute:
+                continue
             if parameter.kind is Kind.ARRAY:
-                halves |= _is_half(prepared[name])
-                prepared[name] = _widened(prepared[name])
-            elif parameter.kind is Kind.ARRAYS and prepared[name] is not None:
-                halves |= any(map(_is_half, prepared[name]))
-                prepared[name] = [_widened(array) for array in prepared[name]]
+                first = first or _floating(given)
+                prepared[name] = _widened(given)
+            else:
+                first = first or next(filter(None, map(_floating, given)), None)
+                prepared[name] = [_widened(array) for array in given]
     with np.errstate(all="ignore"):
         outputs = operation.kernel(**prepared)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
-        # NumPy gives numbers where arrays of rank 0 are meant.
-        outputs = tuple(np.asarray(out) if isinstance(out, np.generic) else out for out in outputs)
-        if halves and not operation.typed:
+        if first == np.float16 and not operation.typed:
             outputs = tuple(out.astype(np.float16) if out.dtype == np.float32 else out for out in outputs)
     return outputs
 
 
-def _is_half(array: Any) -> bool:
-    return getattr(array, "dtype", None) == np.float16
+def _floating(array: Any) -> Any:
+    dtype = getattr(array, "dtype", None)
+    return dtype if dtype is not None and dtype.kind == "f" else None
 
 
 def _widened(array: Any) -> Any:
-    return array.astype(np.float32) if _is_half(array) else array
+    return array.astype(np.float32) if getattr(array, "dtype", None) == np.float16 else array
 
 
 def evaluate(node: Node) -> tuple[Any, ...]:
