@@ -58,21 +58,28 @@ def read(path: str | os.PathLike[str]) -> PackagedModel:
     outside of the package is read.
     """
     package = Path(path)
-    member = find_model(package)
     try:
-        model = protobuf.model().Model.FromString(member.read_bytes())
-    except OSError as error:
-        raise PackageError(f"it cannot be read: {error.strerror or error}.", where=str(member)) from error
+        member = find_model(package)
+        model = _decoded(member)
+        try:
+            return _package(model, package, member)
+        except LucidError as error:
+            if error.where is None or str(package) not in error.where:
+                error.at(str(member))
+            raise
+    except (OSError, RuntimeError) as error:  # pathlib's word for a loop of links is RuntimeError
+        reason = getattr(error, "strerror", None) or error
+        raise PackageError(f"the package cannot be read: {reason}.", where=str(package)) from error
+
+
+def _decoded(member: Path) -> Message:
+    data = member.read_bytes()
+    try:
+        return protobuf.model().Model.FromString(data)
     except Exception as error:  # protobuf's DecodeError is another class in each of its implementations
         if type(error).__name__ != "DecodeError":
             raise
         raise PackageError("the model is damaged: it is no protobuf, or cut short.", where=str(member)) from error
-    try:
-        return _package(model, package, member)
-    except LucidError as error:
-        if error.where is None or str(package) not in error.where:
-            error.at(str(member))
-        raise
 
 
 def _package(model: Message, package: Path, member: Path) -> PackagedModel:

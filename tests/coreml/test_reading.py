@@ -226,9 +226,16 @@ def _weight(block: Any) -> Any:
     return found.attributes["val"]
 
 
+def _loop(path: Path) -> None:
+    (path / _MODEL).unlink()
+    (path / _MODEL).symlink_to(path / _MODEL)
+
+
 @pytest.mark.parametrize(
     ("damage", "member", "message"),
     [
+        (_loop, "", "the package cannot be read: "),
+        (_change_manifest(_move("x" * 5000)), "", "the package cannot be read: File name too long."),
         (shutil.rmtree, "", "there is no such package. Check the path."),
         (
             lambda path: (path / "Manifest.json").unlink(),
