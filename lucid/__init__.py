@@ -85,7 +85,9 @@ def __getattr__(name: str) -> Any:
         if name in functional.__all__:
             return getattr(functional, name)
     if name in ("int64", "long"):
-        raise AttributeError(f"module 'lucid' has no attribute {name!r}: Core ML has no 64-bit integers. Use lucid.int32.")
+        raise AttributeError(
+            f"module 'lucid' has no attribute {name!r}: Core ML has no 64-bit integers. Use lucid.int32."
+        )
     raise AttributeError(f"module 'lucid' has no attribute {name!r}")
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from lucid.dtypes import as_dtype, float32, int32
 from lucid.errors import DTypeError, ShapeError
-from lucid.tensor import Tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,7 +99,9 @@ class Generator:
         result = np.empty(count, np.float32)
         for start in range(0, count, _BLOCK):
             part = bits[start : start + _BLOCK]
-            result[start : start + _BLOCK] = inverse_normal(((part >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
+            result[start : start + _BLOCK] = inverse_normal(
+                ((part >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+            )
         return result
 
 
@@ -294,7 +295,9 @@ def randn_like(x: Tensor, *, generator: Generator | None = None, dtype: object =
     return randn(x.shape, generator=generator, dtype=dtype or x.dtype)
 
 
-def normal(mean: float, std: float, size: Any, *, generator: Generator | None = None, dtype: object = float32) -> Tensor:
+def normal(
+    mean: float, std: float, size: Any, *, generator: Generator | None = None, dtype: object = float32
+) -> Tensor:
     """Return normal numbers with the given mean and standard deviation."""
     if std < 0:
         raise ShapeError(f"normal: std is {std}; it must not be negative.")
@@ -303,7 +306,9 @@ def normal(mean: float, std: float, size: Any, *, generator: Generator | None = 
     return _boxed(values * np.float32(std) + np.float32(mean), shape, dtype, requires_grad=False)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: object = int32) -> Tensor:
+def randint(
+    low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: object = int32
+) -> Tensor:
     """Return integers from `low` up to `high`, which is left out: ``randint(high, size)`` begins at 0.
 
     Made as 64 random bits modulo the range, so that no integer is likelier than another by more than 2**-32.
@@ -341,3 +346,6 @@ def uniform_(x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Gener
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Put normal numbers into a floating tensor."""
     return x._put(normal(mean, std, x.shape, generator=generator, dtype=x.dtype))
+
+
+from lucid.tensor import Tensor  # noqa: E402 -- at the end, because its methods are among the functions above

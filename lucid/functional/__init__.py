@@ -1,6 +1,6 @@
 """The functions of tensors under PyTorch's names and arguments, composed of MIL's operations."""
 
-# ruff: noqa: F403, F405 -- each file names its public functions in its own __all__, the only list of them
+# ruff: noqa: F403 -- each file names its public functions in its own __all__, the only list of them
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lucid.dtypes import bool_, int32
 from lucid.errors import UnsupportedError
-from lucid.functional.arithmetic import computed
 from lucid.functional.operands import TensorLike, broadcast_shape, is_wide, spread
 from lucid.functional.vocabulary import mil
 from lucid.tensor import Tensor, as_tensor, paired

@@ -19,5 +19,7 @@ def one_hot(x: Tensor, num_classes: int = -1) -> Tensor:
         raise DTypeError(f"one_hot: the tensor is {x.dtype}. It takes integers.")
     size = num_classes if num_classes >= 0 else int(x.amax()) + 1 if x.numel() else 0
     if size <= 0:
-        raise IndexingError(f"one_hot: num_classes is {num_classes}; it must be positive (or -1 for a tensor with elements).")
+        raise IndexingError(
+            f"one_hot: num_classes is {num_classes}; it must be positive (or -1 for a tensor with elements)."
+        )
     return mil.one_hot(x.to(int32), one_hot_vector_size=size, axis=-1, on_value=1, off_value=0)

@@ -43,7 +43,9 @@ def matmul(x: Tensor, other: Tensor) -> Tensor:
 
 def _ranks(name: str, x: Tensor, other: Tensor, *ranks: int) -> None:
     if (x.ndim, other.ndim) != ranks:
-        raise ShapeError(f"{name}: the shapes are {x.shape} and {other.shape}; it takes {ranks[0]} and {ranks[1]} axes.")
+        raise ShapeError(
+            f"{name}: the shapes are {x.shape} and {other.shape}; it takes {ranks[0]} and {ranks[1]} axes."
+        )
 
 
 def mm(x: Tensor, mat2: Tensor) -> Tensor:

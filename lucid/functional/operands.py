@@ -87,7 +87,9 @@ def needs_floating(name: str, x: Tensor, dtype: object = None) -> Tensor:
     """Return `x` in `dtype` if one is given; raise DTypeError where the result is not floating."""
     result = x if dtype is None else x.to(dtype)
     if not result.is_floating_point():
-        raise DTypeError(f"{name}: the tensor is {result.dtype}. Cast it with .float() first, or pass a floating dtype=.")
+        raise DTypeError(
+            f"{name}: the tensor is {result.dtype}. Cast it with .float() first, or pass a floating dtype=."
+        )
     return result
 
 

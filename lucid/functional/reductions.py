@@ -186,9 +186,7 @@ def count_nonzero(x: Tensor, dim: Axes = None) -> Tensor:
     return sum(truth(x), dim)
 
 
-def norm(
-    x: Tensor, p: float | str = 2.0, dim: Axes = None, keepdim: bool = False, *, dtype: object = None
-) -> Tensor:
+def norm(x: Tensor, p: float | str = 2.0, dim: Axes = None, keepdim: bool = False, *, dtype: object = None) -> Tensor:
     """Return the vector norm of order `p` (a number, ``inf``, ``-inf``; ``"fro"`` is 2) over the axes."""
     x = needs_floating("norm", x, dtype)
     if p in (2, "fro"):

@@ -157,7 +157,9 @@ def _rows(name: str, x: Tensor, dim: int, index: Tensor, source: Tensor) -> tupl
         raise DTypeError(f"{name}: the source is {source.dtype}, the tensor {x.dtype}. Cast one of them.")
     expected = (*x.shape[:axis], vector.numel(), *x.shape[axis + 1 :])
     if vector.ndim != 1 or source.shape != expected:
-        raise ShapeError(f"{name}: the source has shape {source.shape}, expected {expected} for an index of {index.shape}.")
+        raise ShapeError(
+            f"{name}: the source has shape {source.shape}, expected {expected} for an index of {index.shape}."
+        )
     return axis, vector, source
 
 

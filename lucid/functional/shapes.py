@@ -125,7 +125,9 @@ def t(x: Tensor) -> Tensor:
 def movedim(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Tensor:
     """Return `x` with axes moved to other places; the others keep their order."""
     sources = [axis_of("movedim", dim, x.ndim) for dim in (source if isinstance(source, tuple) else (source,))]
-    places = [axis_of("movedim", dim, x.ndim) for dim in (destination if isinstance(destination, tuple) else (destination,))]
+    places = [
+        axis_of("movedim", dim, x.ndim) for dim in (destination if isinstance(destination, tuple) else (destination,))
+    ]
     if len(set(sources)) != len(sources) or len(set(places)) != len(places) or len(sources) != len(places):
         raise IndexingError(f"movedim: source {source} and destination {destination} do not pair axes one to one.")
     order = [axis for axis in range(x.ndim) if axis not in sources]
@@ -176,7 +178,9 @@ def repeat(x: Tensor, *repeats: object) -> Tensor:
     reps = sizes_of("repeat", repeats)
     lead = len(reps) - x.ndim
     if lead < 0 or min(reps, default=1) < 0:
-        raise ShapeError(f"repeat: repeats is {reps}, the tensor has shape {x.shape}. Pass at least one number per axis.")
+        raise ShapeError(
+            f"repeat: repeats is {reps}, the tensor has shape {x.shape}. Pass at least one number per axis."
+        )
     if 0 in reps:
         sizes = [size * rep for size, rep in zip((1,) * lead + x.shape, reps, strict=True)]
         return Tensor(np.empty(sizes, x.dtype.numpy))

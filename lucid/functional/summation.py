@@ -64,7 +64,11 @@ def _parsed(equation: str, ranks: list[int]) -> tuple[list[str], str]:
         output = ("..." if "..." in inputs else "") + "".join(one for one in letters if inputs.count(one) == 1)
     result = output.replace("...", dots)
     unknown = [letter for letter in result if not any(letter in term for term in named)]
-    if unknown or len(set(result)) < len(result) or not all(letter in string.ascii_letters for letter in "".join(named)):
+    if (
+        unknown
+        or len(set(result)) < len(result)
+        or not all(letter in string.ascii_letters for letter in "".join(named))
+    ):
         raise ShapeError(f"einsum: {equation!r} is not valid. The result names letters of the operands, each once.")
     return named, result
 
@@ -84,9 +88,7 @@ def _summed(x: Tensor, term: str, kept: set[str]) -> tuple[Tensor, str]:
     return (sum(x, gone), "".join(letter for letter in term if letter in kept)) if gone else (x, term)
 
 
-def _product(
-    x: Tensor, left: str, y: Tensor, right: str, later: set[str], sizes: dict[str, int]
-) -> tuple[Tensor, str]:
+def _product(x: Tensor, left: str, y: Tensor, right: str, later: set[str], sizes: dict[str, int]) -> tuple[Tensor, str]:
     """Multiply two operands and sum the letters that nothing later needs."""
     x, left = _summed(x, left, later | set(right))
     y, right = _summed(y, right, later | set(left))
