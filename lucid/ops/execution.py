@@ -52,6 +52,8 @@ def execute(operation: Operation, arguments: Mapping[str, Any]) -> tuple[Any, ..
         outputs = operation.kernel(**prepared)
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
+        # NumPy gives numbers where arrays of rank 0 are meant.
+        outputs = tuple(np.asarray(out) if isinstance(out, np.generic) else out for out in outputs)
         if first == np.float16 and not operation.typed:
             outputs = tuple(out.astype(np.float16) if out.dtype == np.float32 else out for out in outputs)
     return outputs
