@@ -23,7 +23,7 @@ _LEAVES = (
     type(None), bool, int, float, complex, str, bytes, type,
     types.ModuleType, types.BuiltinFunctionType, np.dtype, np.generic,
 )  # fmt: skip
-_HIDDEN = ("_parameters", "_buffers", "_modules")
+_HIDDEN = "_members"  # where a module keeps its parameters, buffers and parts: tables that paths do not mention
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,8 @@ def _remember(subject: Any, path: str) -> _Memory | None:
 def _children(subject: Any, path: str) -> Iterator[tuple[Any, str]]:
     if isinstance(subject, dict):
         yield from ((value, _joined(path, key)) for key, value in subject.items())
+    elif isinstance(subject, tuple) and type(subject).__name__ == f"_{_HIDDEN[1:].title()}":
+        yield from ((table, path) for table in subject)
     elif isinstance(subject, (list, tuple, deque, set, frozenset)):
         yield from ((value, f"{path}[{index}]") for index, value in enumerate(subject))
     elif isinstance(subject, types.FunctionType):
@@ -138,7 +140,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _joined(path: str, key: object) -> str:
-    if key in _HIDDEN:
+    if key == _HIDDEN:
         return path
     if not isinstance(key, str):
         return f"{path}[{key!r}]"

@@ -271,12 +271,6 @@ def _states_write_outputs(spec: Spec) -> Iterator[Problem]:
             yield Problem(
                 path, f'no output "{state.output}"; the outputs are {_listing(names)}.{_meant(state.output, names)}'
             )
-        elif not names and not re.fullmatch(r"output_(?:0|[1-9]\d*)", state.output):
-            yield Problem(
-                path,
-                f'no output "{state.output}"; without [[output]] tables they are output_0, output_1, … '
-                "Name the outputs in [[output]] tables, or use these.",
-            )
         elif first != index:
             yield Problem(
                 path, f'"{state.output}" is already the output of state[{first}]. An output belongs to one state.'

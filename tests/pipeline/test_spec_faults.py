@@ -281,14 +281,11 @@ def test_an_output_of_two_states(tmp_path: Path) -> None:
 
 
 def test_a_state_without_declared_outputs(tmp_path: Path) -> None:
+    """The model may name its outputs by what it returns, which nobody knows before it is called."""
     text = changed('[[output]]\nname = "y"\natol = 0.5\n\n[[output]]\nname = "cache_out"\n', "")
-    expected = (
-        'no output "cache_out"; without [[output]] tables they are output_0, output_1, … '
-        "Name the outputs in [[output]] tables, or use these."
-    )
-    assert faults(tmp_path, text) == [f"22:10: state[0].output: {expected}"]
-    (tmp_path / "decoder.toml").write_text(text.replace('"cache_out"', '"output_1"'))
-    assert read(tmp_path / "decoder.toml").states[0].output == "output_1"
+    (tmp_path / "decoder.py").touch()
+    (tmp_path / "decoder.toml").write_text(text)
+    assert read(tmp_path / "decoder.toml").states[0].output == "cache_out"
 
 
 def test_float16_inputs_need_a_target_that_has_them(tmp_path: Path) -> None:
