@@ -3,6 +3,8 @@
 ``import lucid`` loads nothing else. Functions, dtypes and subpackages are found when they are first used.
 """
 
+# ruff: noqa: A004, F401 -- dtypes are called as PyTorch calls them, and what is imported for type checkers is public
+
 from __future__ import annotations
 
 import sys

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from lucid import ops
 from lucid.dtypes import bool_, int32
 from lucid.errors import IndexingError, ShapeError
+from lucid.functional.vocabulary import mil
 from lucid.tensor import Tensor, as_tensor
 
 __all__ = ["replaced", "selected"]
@@ -42,13 +42,13 @@ def selected(source: Tensor, index: object) -> Tensor:
     tensors = [(axis, item) for axis, item in enumerate(axes) if isinstance(item, Tensor)]
     for axis, item in enumerate(axes):
         if item is None:
-            result = ops.expand_dims(result, axes=(axis,))
+            result = mil.expand_dims(result, axes=(axis,))
     if not tensors:
         return result
     if len(tensors) == 1:
         ((axis, positions),) = tensors
         places = _wrapped(positions, result.shape[axis])
-        return ops.gather(result, indices=places, axis=axis, batch_dims=0, validate_indices=False)
+        return mil.gather(result, indices=places, axis=axis, batch_dims=0, validate_indices=False)
     return _gathered_together(result, tensors)
 
 
@@ -56,21 +56,21 @@ def replaced(target: Tensor, index: object, value: Tensor) -> Tensor:
     """Return `target` with ``target[index]`` replaced by `value`, cast and broadcast to the place's dtype and shape."""
     value = value.to(target.dtype)
     if isinstance(index, Tensor) and index.dtype == bool_ and value.ndim == 0 and index.shape == target.shape:
-        return ops.select(cond=index, a=_spread(value, target.shape), b=target)
+        return mil.select(cond=index, a=_spread(value, target.shape), b=target)
     items = [item for item in _items(target, index) if item is not None]
     if _is_region(items):
         return _updated(target, items, value)
     table = as_tensor(np.arange(target.numel(), dtype=np.int32).reshape(target.shape))
     places = selected(table, index)
-    flat = ops.scatter_along_axis(
-        ops.reshape(target, shape=(-1,)),
-        indices=ops.reshape(places, shape=(-1,)),
-        updates=ops.reshape(_spread(value, places.shape), shape=(-1,)),
+    flat = mil.scatter_along_axis(
+        mil.reshape(target, shape=(-1,)),
+        indices=mil.reshape(places, shape=(-1,)),
+        updates=mil.reshape(_spread(value, places.shape), shape=(-1,)),
         axis=0,
         mode="update",
         validate_indices=False,
     )
-    return ops.reshape(flat, shape=target.shape)
+    return mil.reshape(flat, shape=target.shape)
 
 
 def _items(source: Tensor, index: object) -> list[_Item]:
@@ -114,9 +114,9 @@ def _integers(part: Any) -> Tensor:
 def _mask_positions(mask: Tensor, sizes: tuple[int, ...]) -> list[_Item]:
     if mask.shape != sizes:
         raise IndexingError(f"index: the mask has shape {mask.shape}, the axes it selects from {sizes}.")
-    places = ops.non_zero(mask)
+    places = mil.non_zero(mask)
     return [
-        ops.squeeze(ops.slice_by_size(places, begin=(0, axis), size=(-1, 1)), axes=(1,)) for axis in range(mask.ndim)
+        mil.squeeze(mil.slice_by_size(places, begin=(0, axis), size=(-1, 1)), axes=(1,)) for axis in range(mask.ndim)
     ]
 
 
@@ -143,10 +143,10 @@ def _sliced(source: Tensor, items: list[_Item]) -> Tensor:
         for item, size in zip((item for item in items if item is not None), source.shape, strict=True)
     ]
     if all(part == _Range(0, size, 1) for part, size in zip(ranges, source.shape, strict=True)):
-        return ops.identity(source) if not any(isinstance(item, Tensor) for item in items) else source
+        return mil.identity(source) if not any(isinstance(item, Tensor) for item in items) else source
     begin, end, stride, end_mask = _bounds(ranges)
     squeeze = tuple(not part.keeps_axis for part in ranges)
-    return ops.slice_by_index(source, begin=begin, end=end, stride=stride, end_mask=end_mask, squeeze_mask=squeeze)
+    return mil.slice_by_index(source, begin=begin, end=end, stride=stride, end_mask=end_mask, squeeze_mask=squeeze)
 
 
 def _bounds(ranges: list[_Range]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
@@ -168,16 +168,17 @@ def _gathered_together(source: Tensor, tensors: list[tuple[int, Tensor]]) -> Ten
     rest = [axis for axis in range(source.ndim) if axis not in axes]
     shape = np.broadcast_shapes(*(positions.shape for _, positions in tensors))
     columns = [
-        ops.expand_dims(_spread(_wrapped(positions, source.shape[axis]), shape), axes=(-1,)) for axis, positions in tensors
+        mil.expand_dims(_spread(_wrapped(positions, source.shape[axis]), shape), axes=(-1,))
+        for axis, positions in tensors
     ]
-    places = ops.concat(columns, axis=-1, interleave=False)
-    front = ops.transpose(source, perm=(*axes, *rest)) if [*axes, *rest] != list(range(source.ndim)) else source
-    result = ops.gather_nd(front, indices=places, batch_dims=0, validate_indices=False)
+    places = mil.concat(columns, axis=-1, interleave=False)
+    front = mil.transpose(source, perm=(*axes, *rest)) if [*axes, *rest] != list(range(source.ndim)) else source
+    result = mil.gather_nd(front, indices=places, batch_dims=0, validate_indices=False)
     if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
         return result
     common, lead = len(shape), axes[0]
     order = (*range(common, common + lead), *range(common), *range(common + lead, result.ndim))
-    return ops.transpose(result, perm=order)
+    return mil.transpose(result, perm=order)
 
 
 def _is_region(items: list[Any]) -> bool:
@@ -202,13 +203,13 @@ def _updated(target: Tensor, items: list[Any], value: Tensor) -> Tensor:
         return target
     update = _spread(value, visible)
     if update.shape != region:
-        update = ops.reshape(update, shape=region)
+        update = mil.reshape(update, shape=region)
     begin, end, stride, _ = _bounds([_Range(0, 1, 1) if isinstance(item, Tensor) else item for item in items])
     moving = next((axis for axis, item in enumerate(items) if isinstance(item, Tensor)), None)
     if moving is None:
-        return ops.slice_update(target, update=update, begin=begin, end=end, stride=stride)
-    position = _wrapped(ops.reshape(items[moving], shape=(1,)), target.shape[moving])
-    return ops.slice_update(
+        return mil.slice_update(target, update=update, begin=begin, end=end, stride=stride)
+    position = _wrapped(mil.reshape(items[moving], shape=(1,)), target.shape[moving])
+    return mil.slice_update(
         target,
         update=update,
         begin=_with_position(begin, moving, position),
@@ -219,13 +220,13 @@ def _updated(target: Tensor, items: list[Any], value: Tensor) -> Tensor:
 
 def _wrapped(position: Tensor, size: int) -> Tensor:
     """Return positions counted from the front where they are counted from the back: MIL's gathers take no others."""
-    return ops.select(cond=position < 0, a=position + size, b=position)
+    return mil.select(cond=position < 0, a=position + size, b=position)
 
 
 def _with_position(bounds: tuple[int, ...], axis: int, position: Tensor) -> Tensor:
     parts = [Tensor(list(bounds[:axis]), int32), position, Tensor(list(bounds[axis + 1 :]), int32)]
     present = [part for part in parts if part.numel()]
-    return present[0] if len(present) == 1 else ops.concat(present, axis=0, interleave=False)
+    return present[0] if len(present) == 1 else mil.concat(present, axis=0, interleave=False)
 
 
 def _spread(value: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -235,4 +236,4 @@ def _spread(value: Tensor, shape: tuple[int, ...]) -> Tensor:
     lead = value.shape[: max(value.ndim - len(shape), 0)]
     if math.prod(lead) != 1:
         raise ShapeError(f"index: a value of shape {value.shape} does not fit the place, of shape {shape}.")
-    return value.expand(shape) if not lead else ops.reshape(value, shape=value.shape[len(lead) :]).expand(shape)
+    return value.expand(shape) if not lead else mil.reshape(value, shape=value.shape[len(lead) :]).expand(shape)

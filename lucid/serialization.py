@@ -60,9 +60,11 @@ def save(
         os.close(handle)
         save_file(arrays, temporary, metadata=dict(metadata) if metadata else None)
         Path(temporary).chmod(0o666 & ~_umask())
-        os.replace(temporary, target)  # noqa: PTH105 -- the same name for the act on every system
+        os.replace(temporary, target)
     except (OSError, SafetensorError) as error:
-        raise LoadError(f"cannot write the file ({error}). Look for a full disk or a folder in its place.", where=str(target)) from None
+        raise LoadError(
+            f"cannot write the file ({error}). Look for a full disk or a folder in its place.", where=str(target)
+        ) from None
     finally:
         Path(temporary).unlink(missing_ok=True)
 

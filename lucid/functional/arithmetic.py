@@ -4,6 +4,8 @@ Integers stay integers and never pass through floats, except in true division; b
 int8, int16 and unsigned integers are computed as int32, which is what Core ML has, and wrap back to their own width.
 """
 
+# ruff: noqa: A001 -- PyTorch's names
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -39,7 +39,8 @@ def _compared(name: str, x: TensorLike, other: TensorLike) -> Tensor:
     broadcast_shape(name, first.shape, second.shape)
     if not is_wide(first):
         first, second = first.to(int32), second.to(int32)
-    return getattr(mil, name)(first, second)
+    result: Tensor = getattr(mil, name)(first, second)
+    return result
 
 
 def eq(x: TensorLike, other: TensorLike) -> Tensor:

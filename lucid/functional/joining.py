@@ -27,7 +27,7 @@ def _together(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Return the tensors joined along an axis they have; the other sizes agree. Empty tensors of one axis are left out."""
+    """Return the tensors joined along an axis they have; other sizes agree. Empty tensors of one axis are left out."""
     boxes = _together("cat", tensors)
     boxes = [box for box in boxes if box.shape != (0,)] or boxes[:1]
     axis = axis_of("cat", dim, boxes[0].ndim)

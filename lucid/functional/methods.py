@@ -107,8 +107,8 @@ def attach() -> None:
     """Give the Tensor class its methods, operators and properties."""
     for name, function in (METHODS | OPERATORS).items():
         setattr(Tensor, name, function)
-    Tensor.T = property(shapes.t, doc="The transpose of a matrix.")  # type: ignore[attr-defined,method-assign,assignment]
-    Tensor.mT = property(_matrix_transpose, doc="The matrices of the last two axes, transposed.")  # type: ignore[attr-defined,method-assign,assignment]
+    Tensor.T = property(shapes.t, doc="The transpose of a matrix.")  # type: ignore[assignment]  # declared as what it yields
+    Tensor.mT = property(_matrix_transpose, doc="The matrices of the last two axes, transposed.")  # type: ignore[assignment]  # declared as what it yields
 
 
 def _matrix_transpose(x: Tensor) -> Tensor:

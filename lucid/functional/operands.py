@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -60,8 +61,8 @@ def sizes_of(name: str, sizes: tuple[object, ...]) -> tuple[int, ...]:
     """Return sizes that were given as several integers or as one sequence of them."""
     given = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
     try:
-        return tuple(size.__index__() for size in given)  # type: ignore[attr-defined]  # refused below
-    except AttributeError:
+        return tuple(operator.index(size) for size in given)  # type: ignore[arg-type]  # refused below
+    except TypeError:
         raise ShapeError(f"{name}: the sizes are {given!r}. Give integers, or one sequence of them.") from None
 
 
@@ -130,7 +131,7 @@ def carried_tile(x: Tensor, reps: tuple[int, ...]) -> Tensor:
     return carried(lambda wide: mil.tile(wide, reps=reps), x)
 
 
-def matched(name: str, x: Tensor, dtype: DType | None, default: DType) -> Tensor:
+def matched(name: str, x: Tensor, dtype: object, default: DType) -> Tensor:
     """Return `x` in `dtype`, or, where none is asked for and `x` is bool or a narrow integer, in `default`."""
     if dtype is not None:
         wanted = as_dtype(dtype)

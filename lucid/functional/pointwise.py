@@ -1,5 +1,7 @@
 """Functions of one operand, element by element. Integers become float32 where the result is not an integer."""
 
+# ruff: noqa: A001, A002 -- PyTorch's names
+
 from __future__ import annotations
 
 import builtins

@@ -1,5 +1,7 @@
 """Reductions over axes. ``dim`` is an axis, several or ``None`` for all; ``keepdim`` leaves axes of size 1."""
 
+# ruff: noqa: A001 -- PyTorch's names
+
 from __future__ import annotations
 
 import math
@@ -49,9 +51,10 @@ class Extremes(NamedTuple):
 def reduced(name: str, operation: str, x: Tensor, dim: Axes, keepdim: bool) -> Tensor:
     """Apply one of MIL's reductions; a tensor of rank 0 is reduced as if it had one axis."""
     axes = axes_of(name, dim, x.ndim)
+    function: Callable[..., Tensor] = getattr(mil, operation)
     if x.ndim == 0:
-        return getattr(mil, operation)(mil.expand_dims(x, axes=(0,)), axes=(0,), keep_dims=False)
-    return getattr(mil, operation)(x, axes=axes, keep_dims=keepdim)
+        return function(mil.expand_dims(x, axes=(0,)), axes=(0,), keep_dims=False)
+    return function(x, axes=axes, keep_dims=keepdim)
 
 
 def _count(x: Tensor, dim: Axes) -> int:
@@ -155,10 +158,11 @@ def _place(name: str, operation: str, x: Tensor, dim: int | None, keepdim: bool)
     if x.numel() == 0:
         raise ShapeError(f"{name}: the tensor of shape {x.shape} has no elements.")
     wide = matched(name, x, None, int32)
+    function: Callable[..., Tensor] = getattr(mil, operation)
     if dim is None or x.ndim == 0:
-        flat = getattr(mil, operation)(mil.reshape(wide, shape=(-1,)), axis=0, keep_dims=False)
+        flat = function(mil.reshape(wide, shape=(-1,)), axis=0, keep_dims=False)
         return flat.reshape((1,) * x.ndim) if keepdim and x.ndim else flat
-    return getattr(mil, operation)(wide, axis=axis_of(name, dim, x.ndim), keep_dims=keepdim)
+    return function(wide, axis=axis_of(name, dim, x.ndim), keep_dims=keepdim)
 
 
 def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:

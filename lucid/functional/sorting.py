@@ -1,5 +1,7 @@
 """Order along an axis. Among equal elements the lower position comes first; positions are int32."""
 
+# ruff: noqa: A002 -- PyTorch's names
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

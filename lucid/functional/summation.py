@@ -1,5 +1,7 @@
 """Einstein summation: products and sums named by letters, carried out as transposes and matrix products."""
 
+# ruff: noqa: A004 -- PyTorch's names
+
 from __future__ import annotations
 
 import math

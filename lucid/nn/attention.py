@@ -127,7 +127,7 @@ class MultiheadAttention(Module):
             if is_single:
                 weights = weights.squeeze(0)
         else:
-            attended = F.scaled_dot_product_attention(*heads, mask, dropout)
+            attended = F.scaled_dot_product_attention(heads[0], heads[1], heads[2], mask, dropout)
         result = self.out_proj(attended.transpose(1, 2).flatten(2))
         if is_single:
             return result.squeeze(0), weights

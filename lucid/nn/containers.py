@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, overload
 
-from lucid.errors import IndexingError
+from lucid.errors import IndexingError, UsageError
 from lucid.nn.module import Module
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
@@ -81,9 +81,13 @@ class Sequential(Module):
         if len(modules) == 1 and isinstance(modules[0], Mapping):
             for name, module in modules[0].items():
                 self.add_module(name, module)
-        else:
-            for module in modules:
-                self.append(module)  # type: ignore[arg-type]  # refused there
+            return
+        for place, part in enumerate(modules):
+            if not isinstance(part, Module):
+                raise UsageError(
+                    f"Sequential: part {place} is {type(part).__name__}. Pass modules, or one mapping of them."
+                )
+            self.append(part)
 
     def append(self, module: Module) -> Sequential:
         """Add a module at the end."""

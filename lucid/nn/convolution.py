@@ -105,7 +105,7 @@ class _Forward(_Convolution):
     def forward(self, x: Tensor) -> Tensor:
         """Return the convolution of `x`."""
         function = getattr(F, f"conv{self.rank}d")
-        padding = self.padding
+        padding: Sizes | str = self.padding
         if self.padding_mode != "zeros":
             x, padding = F.pad(x, self._margins(), mode=self.padding_mode), 0
         result: Tensor = function(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
@@ -113,12 +113,12 @@ class _Forward(_Convolution):
 
     def _margins(self) -> list[int]:
         """Return the padding as ``pad`` takes it: before and after, the last axis first."""
-        if self.padding == "valid":
+        if isinstance(self.padding, str) and self.padding != "same":
             return [0, 0] * self.rank
-        if self.padding == "same":
+        if isinstance(self.padding, str):
             totals = [step * (size - 1) for step, size in zip(self.dilation, self.kernel_size, strict=True)]
             return [part for total in reversed(totals) for part in (total // 2, total - total // 2)]
-        return [int(amount) for amount in reversed(self.padding) for _ in range(2)]
+        return [amount for amount in reversed(self.padding) for _ in range(2)]
 
 
 class Conv1d(_Forward):

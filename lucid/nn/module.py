@@ -39,10 +39,11 @@ class Module:
         object.__setattr__(self, "training", True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the module's result, and name what a trace records after the module."""
         with scope(self):
             return self.forward(*args, **kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 -- the form that subclasses fill in
         """Compute the module's result. Subclasses define it; calling the module calls it."""
         raise UsageError(f"{type(self).__name__}: forward is not defined. Define forward(self, ...) in the class.")
 
@@ -102,8 +103,9 @@ class Module:
     def _forget(self, name: str) -> bool:
         members = self._own()
         known = False
-        for table in (members.parameters, members.buffers, members.modules, self.__dict__):
-            known |= table.pop(name, self) is not self  # type: ignore[attr-defined]  # the four are dictionaries
+        tables: tuple[dict[str, Any], ...] = (members.parameters, members.buffers, members.modules, self.__dict__)
+        for table in tables:
+            known |= table.pop(name, self) is not self
         members.fleeting.discard(name)
         return known
 

@@ -127,7 +127,7 @@ class _ChannelNorm(Module):
         if x.ndim not in self.ranks or x.shape[1] != self.num_features:
             ranks = " or ".join(map(str, self.ranks))
             raise ShapeError(
-                f"{type(self).__name__}: x has shape {x.shape}; it takes {ranks} axes, {self.num_features} channels (axis 1)."
+                f"{type(self).__name__}: x has shape {x.shape}; it takes {ranks} axes, {self.num_features} on axis 1."
             )
 
     def extra_repr(self) -> str:
@@ -164,8 +164,8 @@ class _BatchNorm(_ChannelNorm):
             self.num_batches_tracked.add_(1)
             momentum = 1.0 / int(self.num_batches_tracked) if momentum is None else momentum
         by_batch = self.training or self.running_mean is None
-        kept = (self.running_mean, self.running_var) if not by_batch or self.training else (None, None)
-        return F.batch_norm(x, *kept, self.weight, self.bias, by_batch, momentum or 0.0, self.eps)
+        mean, variance = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
+        return F.batch_norm(x, mean, variance, self.weight, self.bias, by_batch, momentum or 0.0, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):

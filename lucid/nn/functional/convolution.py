@@ -29,7 +29,7 @@ def _checked(name: str, x: Tensor, weight: Tensor, count: int, groups: int, axis
     if x.dtype != weight.dtype or not x.is_floating_point():
         raise DTypeError(f"{name}: x is {x.dtype}, the weight {weight.dtype}. Both must be one floating dtype.")
     if x.ndim not in (count + 1, count + 2) or weight.ndim != count + 2:
-        raise ShapeError(f"{name}: x has shape {x.shape}, the weight {weight.shape}; expected {count} axes after N, C.")
+        raise ShapeError(f"{name}: x has shape {x.shape}, the weight {weight.shape}; expected N, C and {count} axes.")
     is_single = x.ndim == count + 1
     full = x.unsqueeze(0) if is_single else x
     expected = weight.shape[axis] * (groups if axis == 1 else 1)

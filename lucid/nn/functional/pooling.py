@@ -50,7 +50,8 @@ def _windows(
     is_single = x.ndim == count + 1
     full = x.unsqueeze(0) if is_single else x
     beyond = [
-        _overhang(size, *rest, ceil_mode) for size, *rest in zip(full.shape[2:], kernels, strides, amounts, strict=True)
+        _overhang(size, window, step, amount, ceil_mode)
+        for size, window, step, amount in zip(full.shape[2:], kernels, strides, amounts, strict=True)
     ]
     return full, is_single, kernels, strides, amounts, beyond
 
