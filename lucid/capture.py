@@ -17,7 +17,7 @@ import numpy as np
 from lucid.errors import LucidError, MutationError, RefusedError, TraceError
 from lucid.gradmode import no_grad
 from lucid.graph import Function, Value, arguments, users, verify
-from lucid.passes import simplify
+from lucid.passes import drop_idle, simplify
 from lucid.random import default_generator
 from lucid.structure import by_argument, flatten, renamed
 from lucid.tensor import Tensor
@@ -60,7 +60,7 @@ def capture(
     _refuse_changes(watch, [key for key, box in boxes.items() if box._value is not before[key]], draws, flat)
     _compare_second_call(model, given, flat, outputs, watch)
     recorded = trace.finish(name, flat)
-    function = verify(simplify(recorded))
+    function = verify(simplify(drop_idle(recorded)))
     _refuse_idle_inputs(function, recorded, values, trace.host_reads)
     return Captured(
         function,

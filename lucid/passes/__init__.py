@@ -3,8 +3,9 @@
 from lucid.passes.common import share_common
 from lucid.passes.dead import drop_dead
 from lucid.passes.folding import fold
+from lucid.passes.idle import drop_idle
 
-__all__ = ["drop_dead", "fold", "share_common", "simplify"]
+__all__ = ["drop_dead", "drop_idle", "fold", "share_common", "simplify"]
 
 from lucid.graph import Function
 

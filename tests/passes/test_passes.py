@@ -7,7 +7,7 @@ import numpy as np
 from lucid.dtypes import float32, int32, string
 from lucid.engines.plan import Plan
 from lucid.graph import Constant, Function, Node, Value, verify
-from lucid.passes import drop_dead, fold, share_common, simplify
+from lucid.passes import drop_dead, drop_idle, fold, share_common, simplify
 
 X = Value("x", float32, (2,))
 
@@ -90,3 +90,21 @@ def test_signed_zeros_are_not_equal() -> None:
     first, second = node("mul", "a", X, constant("c", 0.0, 0.0)), node("mul", "b", X, constant("d", -0.0, 0.0))
     function = Function("main", (X,), (first, second), {"a": first.output, "b": second.output})
     assert len(share_common(function).nodes) == 2
+
+
+def test_idle_nodes_go() -> None:
+    shape = Constant("s", int32, (1,), np.int32([2]))
+    same = Node("reshape", {"x": X, "shape": shape}, (Value("a", float32, (2,)),))
+    copy = Node("identity", {"x": same.output}, (Value("b", float32, (2,)),))
+    other = Node("reshape", {"x": copy.output, "shape": shape}, (Value("c", float32, (1, 2)),))
+    kept = drop_idle(Function("main", (X,), (same, copy, other), {"b": copy.output, "c": other.output}))
+    assert [each.op for each in kept.nodes] == ["reshape"]
+    assert kept.nodes[0].inputs["x"] is X
+    assert kept.outputs["b"] is X
+
+
+def test_a_transpose_of_a_square_is_not_idle() -> None:
+    square = Value("m", float32, (2, 2))
+    for perm, count in (([1, 0], 1), ([0, 1], 0)):
+        turned = Node("transpose", {"x": square, "perm": Constant("p", int32, (2,), np.int32(perm))}, (Value("t", float32, (2, 2)),))
+        assert len(drop_idle(Function("main", (square,), (turned,), {"t": turned.output})).nodes) == count
