@@ -82,16 +82,19 @@ def reduce_l1_norm(x: Array, axes: Ints | None = None, keep_dims: bool = False) 
     sample([[3]], x=[[3, 2]], axes=(0, 1), keep_dims=True),
 )
 def reduce_l2_norm(x: Array, axes: Ints | None = None, keep_dims: bool = False) -> Array:
-    """Return the square root of the sum of squares. int32 gives the whole part of the root."""
+    """Return the square root of the sum of squares. int32 gives the whole part of the root, at most 2147483647."""
     xp = namespace(x)
     if x.dtype.kind == "f":
         return xp.sqrt(_sum("reduce_l2_norm", xp, x * x, axes, keep_dims))
     wide = x.astype("int64")
     total = _sum("reduce_l2_norm", xp, wide * wide, axes, keep_dims)
-    root = xp.sqrt(total.astype("float64")).astype("int64")
+    about = x.astype("float64")
+    about = _sum("reduce_l2_norm", xp, about * about, axes, keep_dims)
+    root = xp.sqrt(about).astype("int64")
     root = root - (root * root > total)
     root = root + ((root + 1) * (root + 1) <= total)
-    return root.astype(x.dtype)
+    most = xp.iinfo(x.dtype).max
+    return xp.where(about < (most + 1.0) ** 2, root, most).astype(x.dtype)
 
 
 @operation(
