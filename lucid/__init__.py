@@ -81,7 +81,7 @@ def __getattr__(name: str) -> Any:
         module, attribute = _HOMES[name]
         return getattr(import_module(module), attribute)
     if not name.startswith("_"):
-        if (_HERE / name).is_dir() or (_HERE / f"{name}.py").is_file():
+        if (_HERE / name / "__init__.py").is_file() or (_HERE / f"{name}.py").is_file():
             return import_module(f"lucid.{name}")
         functional = import_module("lucid.functional")
         if name in functional.__all__:
@@ -95,8 +95,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return all public names."""
-    parts = [path.stem for path in _HERE.iterdir() if path.suffix in ("", ".py") and path.stem[0] not in "_."]
-    return sorted({"__version__", *_HOMES, *parts, *import_module("lucid.functional").__all__})
+    files = [*_HERE.glob("[a-z]*.py"), *(init.parent for init in _HERE.glob("[a-z]*/__init__.py"))]
+    return sorted({"__version__", *_HOMES, *(path.stem for path in files), *import_module("lucid.functional").__all__})
 
 
 class _Package(ModuleType):

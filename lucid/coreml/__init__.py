@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.coreml.options import ComputeUnits, DeploymentTarget, Metadata, Precision, State
 
 if TYPE_CHECKING:
-    from lucid.coreml.export import export
+    from lucid.coreml.exporting import export
     from lucid.coreml.package import Package, StateHandle, load
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "load",
 ]
 
-_HOMES = {"Package": "package", "StateHandle": "package", "export": "export", "load": "package"}
+_HOMES = {"Package": "package", "StateHandle": "package", "export": "exporting", "load": "package"}
 
 
 def __getattr__(name: str) -> Any:

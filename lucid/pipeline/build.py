@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from lucid.pipeline.golden import Checked, golden
 from lucid.pipeline.load import load
 from lucid.pipeline.lower import Lowered, lower
 from lucid.pipeline.manifest import Stage, manifest, write_manifest
+from lucid.pipeline.manifest_model import Manifest
 from lucid.pipeline.package import Packaged, package
 from lucid.pipeline.pair import pair
 from lucid.pipeline.sources import digest
@@ -35,40 +36,39 @@ class BuildResult:
     """A finished build: where it is and what its manifest says."""
 
     directory: Path
-    manifest: Mapping[str, Any]
+    manifest: Manifest
 
     @property
     def package(self) -> Path:
         """The ``.mlpackage`` folder."""
-        return self.directory / str(self.manifest["package"]["path"])
+        return self.directory / self.manifest.package.path
 
     @property
     def size(self) -> int:
         """Bytes of all files of the package."""
-        return int(self.manifest["package"]["size"])
+        return self.manifest.package.size
 
     @property
     def sha256(self) -> str:
         """Digest of the package's tree."""
-        return str(self.manifest["package"]["tree"])
+        return self.manifest.package.tree
 
     @property
     def verdict(self) -> str:
         """The golden check in a few words."""
-        check = self.manifest["golden"]
-        worst = max(
-            (call["max_abs"] or 0.0 for each in check["outputs"].values() for call in each["calls"]), default=0.0
-        )
-        return f"{check['calls']} calls agree, off by {worst:.2g} at most"
+        check = self.manifest.golden
+        worst = max((call.max_abs or 0.0 for each in check.outputs.values() for call in each.calls), default=0.0)
+        return f"{check.calls} calls agree, off by {worst:.2g} at most"
 
     @property
     def seconds(self) -> float:
         """How long the build took."""
-        return float(self.manifest["run"]["seconds"])
+        return self.manifest.run.seconds
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON data."""
-        return {"directory": str(self.directory), "package": str(self.package), "manifest": dict(self.manifest)}
+        manifest = self.manifest.model_dump(mode="json")
+        return {"directory": str(self.directory), "package": str(self.package), "manifest": manifest}
 
 
 class _Clock:
@@ -112,7 +112,7 @@ def build(
     return BuildResult(place, content)
 
 
-def _build(spec: Spec, folder: Path, clock: _Clock) -> dict[str, Any]:
+def _build(spec: Spec, folder: Path, clock: _Clock) -> Manifest:
     packaged = _packaged(spec, folder, clock)
     with clock.stage("golden"):
         checked: Checked = golden(packaged, spec)

@@ -1,7 +1,4 @@
-"""Stage 7: the manifest, which lets anybody repeat or re-check the build.
-
-What varies from run to run (times, memory, host) stands under ``run``; everything else is the same for the same input.
-"""
+"""Stage 7: the manifest, which lets anybody repeat or re-check the build."""
 
 from __future__ import annotations
 
@@ -12,17 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+
+from pydantic import ValidationError
 
 from lucid.coreml.options import DeploymentTarget
-from lucid.coreml.packaged import Feature
+from lucid.coreml.packaged import Feature as PackagedFeature
 from lucid.errors import PackageError
 from lucid.pipeline.golden import Checked
+from lucid.pipeline.manifest_model import FORMAT, Feature, Golden, Manifest, Package, Run, Source, StageCost
 from lucid.pipeline.spec import Spec
 
-__all__ = ["FORMAT", "Stage", "manifest", "read_manifest", "tree_digest", "write_manifest"]
+__all__ = ["Stage", "manifest", "read_manifest", "tree_digest", "write_manifest"]
 
-FORMAT = 1
 _TOOLS = ("lucid-export", "numpy", "coremltools", "protobuf", "safetensors")
 
 
@@ -35,44 +33,44 @@ class Stage:
     peak: int
 
 
-def manifest(checked: Checked, spec: Spec, golden_digest: str, stages: Sequence[Stage]) -> dict[str, Any]:
-    """Return the manifest of a finished build as JSON data."""
+def manifest(checked: Checked, spec: Spec, golden_digest: str, stages: Sequence[Stage]) -> Manifest:
+    """Return the manifest of a finished build."""
     packaged = checked.packaged
     interface = packaged.interface
-    return {
-        "manifest": FORMAT,
-        "package": {
-            "path": packaged.path.name,
-            "files": dict(sorted(packaged.files.items())),
-            "tree": tree_digest(packaged.files),
-            "size": sum(file.stat().st_size for file in packaged.path.rglob("*") if file.is_file()),
-            "operations": packaged.operations,
-            "opset": DeploymentTarget.parse(spec.lowering.deployment_target).opset,
-            "deployment_target": spec.lowering.deployment_target,
-            "inputs": [_feature(feature) for feature in interface.inputs],
-            "outputs": [_feature(feature) for feature in interface.outputs],
-            "states": [_feature(feature) for feature in interface.states],
-            "float32": list(packaged.kept),
-        },
-        "source": {
-            "spec": spec.resolved(),
-            "spec_sha256": spec.digest,
-            "files": dict(sorted(packaged.sources.items())),
-            "weights_sha256": packaged.weights,
-        },
-        "golden": {"path": "golden.npz", "sha256": golden_digest, **checked.verdict.to_json()},
-        "tools": {name: _version(name) for name in _TOOLS},
-        "run": {
-            "python": platform.python_version(),
-            "system": platform.platform(),
-            "seconds": round(sum(stage.seconds for stage in stages), 3),
-            "stages": {stage.name: {"seconds": round(stage.seconds, 3), "peak_memory": stage.peak} for stage in stages},
-        },
-    }
+    return Manifest(
+        manifest=FORMAT,
+        package=Package(
+            path=packaged.path.name,
+            files=dict(sorted(packaged.files.items())),
+            tree=tree_digest(packaged.files),
+            size=sum(file.stat().st_size for file in packaged.path.rglob("*") if file.is_file()),
+            operations=packaged.operations,
+            opset=DeploymentTarget.parse(spec.lowering.deployment_target).opset,
+            deployment_target=spec.lowering.deployment_target,
+            inputs=tuple(map(_feature, interface.inputs)),
+            outputs=tuple(map(_feature, interface.outputs)),
+            states=tuple(map(_feature, interface.states)),
+            float32=packaged.kept,
+        ),
+        source=Source(
+            spec=spec.resolved(),
+            spec_sha256=spec.digest,
+            files=dict(sorted(packaged.sources.items())),
+            weights_sha256=packaged.weights,
+        ),
+        golden=Golden.model_validate({"path": "golden.npz", "sha256": golden_digest, **checked.verdict.to_json()}),
+        tools={name: _version(name) for name in _TOOLS},
+        run=Run(
+            python=platform.python_version(),
+            system=platform.platform(),
+            seconds=round(sum(stage.seconds for stage in stages), 3),
+            stages={stage.name: StageCost(seconds=round(stage.seconds, 3), peak_memory=stage.peak) for stage in stages},
+        ),
+    )
 
 
-def _feature(feature: Feature) -> dict[str, Any]:
-    return {"name": feature.name, "dtype": feature.dtype.name, "shape": list(feature.shape)}
+def _feature(feature: PackagedFeature) -> Feature:
+    return Feature(name=feature.name, dtype=feature.dtype.name, shape=feature.shape)
 
 
 def _version(name: str) -> str | None:
@@ -88,20 +86,30 @@ def tree_digest(files: Mapping[str, str]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def write_manifest(content: Mapping[str, Any], path: Path) -> None:
-    """Write a manifest as JSON, indented, keys in the order they are given."""
-    path.write_text(json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+def write_manifest(content: Manifest, path: Path) -> None:
+    """Write a manifest as JSON, indented, keys in the order of their fields."""
+    path.write_text(content.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises PackageError where it is missing, damaged, or of another format version."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise PackageError("there is no manifest. Build the spec, or give the folder of a build.", where=str(path)) from None
+        raise PackageError(
+            "there is no manifest. Build the spec, or give the folder of a build.", where=str(path)
+        ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise PackageError(f"the manifest cannot be read: {error}", where=str(path)) from None
     if not isinstance(content, dict) or content.get("manifest") != FORMAT:
         found = content.get("manifest") if isinstance(content, dict) else type(content).__name__
-        raise PackageError(f"the manifest has format {found}, expected {FORMAT}. Build again with this lucid.", where=str(path))
-    return content
+        raise PackageError(
+            f"the manifest has format {found}, expected {FORMAT}. Build again with this lucid.", where=str(path)
+        )
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        fault = "is missing" if first["type"] == "missing" else f"is not valid: {first['msg']}"
+        raise PackageError(f"the manifest is not whole: {key} {fault}. Build again.", where=str(path)) from None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lucid.coreml.export import assemble
+from lucid.coreml.exporting import assemble
 from lucid.coreml.golden.reference import Reference
 from lucid.coreml.options import ComputeUnits, DeploymentTarget, Metadata, State
 from lucid.coreml.packaged import Interface
@@ -59,4 +59,6 @@ def package(lowered: Lowered, spec: Spec, folder: Path) -> Packaged:
 def _by_interface(reference: Reference, interface: Interface) -> Reference:
     """Return the reference with its outputs in the order of the package."""
     names = [feature.name for feature in interface.outputs]
-    return replace(reference, outputs=[{name: each[name] for name in names if name in each} for each in reference.outputs])
+    return replace(
+        reference, outputs=[{name: each[name] for name in names if name in each} for each in reference.outputs]
+    )

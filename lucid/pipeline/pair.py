@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lucid.coreml.export import pair as paired
+from lucid.coreml.exporting import pair as paired
 from lucid.coreml.options import DeploymentTarget, State
 from lucid.pipeline.spec import Spec
 from lucid.pipeline.trace import Traced

@@ -42,21 +42,16 @@ def verify(directory: str | Path) -> VerifyResult:
     folder = Path(directory)
     folder = folder.parent if folder.suffix == ".mlpackage" else folder
     content = read_manifest(folder / MANIFEST)
-    try:
-        package = folder / content["package"]["path"]
-        recorded, golden = dict(content["package"]["files"]), content["golden"]
-        tolerances = {
-            name: Tolerance(each["atol"], each["rtol"])
-            for name, each in {**golden["outputs"], **golden["states"]}.items()
-        }
-    except (KeyError, TypeError, AttributeError) as error:
-        raise PackageError(f"the manifest is not whole: {error} is missing.", where=str(folder / MANIFEST)) from None
+    package, golden = folder / content.package.path, content.golden
+    tolerances = {name: Tolerance(each.atol, each.rtol) for name, each in {**golden.outputs, **golden.states}.items()}
     if package.parent != folder:
         raise PackageError("the manifest names a package outside of its folder.", where=str(folder / MANIFEST))
-    _compare_files(package, recorded, content["package"]["tree"])
+    _compare_files(package, content.package.files, content.package.tree)
     found = digest(folder / GOLDEN) if (folder / GOLDEN).is_file() else None
-    if found != golden["sha256"]:
-        raise DiffersError(f"the golden calls have digest {found}, the manifest says {golden['sha256']}.", where=str(folder / GOLDEN))
+    if found != golden.sha256:
+        raise DiffersError(
+            f"the golden calls have digest {found}, the manifest says {golden.sha256}.", where=str(folder / GOLDEN)
+        )
     with start_referee(package) as referee:
         with load(package) as opened:
             verdict = check(opened, Reference.read(folder / GOLDEN), tolerances=tolerances)
@@ -64,7 +59,7 @@ def verify(directory: str | Path) -> VerifyResult:
     if not verdict.passed:
         raise GoldenError(explain(verdict), where=str(package))
     checks = {
-        "files": f"{len(recorded)} files have the digests of the manifest",
+        "files": f"{len(content.package.files)} files have the digests of the manifest",
         "types": f"coremltools' own reader accepts all {judgement.operations} operations",
         "golden": f"{verdict.calls} calls agree with the original model on this machine",
     }
@@ -75,8 +70,12 @@ def _compare_files(package: Path, recorded: Mapping[str, str], tree: str) -> Non
     if not package.is_dir():
         raise PackageError("there is no package. The manifest names one.", where=str(package))
     if tree_digest(recorded) != tree:
-        raise DiffersError("the digests of the files do not add up to the digest of the tree.", where=str(package.parent / MANIFEST))
-    files = {path.relative_to(package).as_posix(): path for path in package.rglob("*") if path.is_file() or path.is_symlink()}
+        raise DiffersError(
+            "the digests of the files do not add up to the digest of the tree.", where=str(package.parent / MANIFEST)
+        )
+    files = {
+        path.relative_to(package).as_posix(): path for path in package.rglob("*") if path.is_file() or path.is_symlink()
+    }
     for name in sorted({*files, *recorded}):
         if name not in files:
             raise DiffersError("the file is missing.", where=str(package / name))
@@ -84,4 +83,6 @@ def _compare_files(package: Path, recorded: Mapping[str, str], tree: str) -> Non
             raise DiffersError("the file is not part of the build.", where=str(package / name))
         found = digest(files[name])
         if found != recorded[name]:
-            raise DiffersError(f"the file has digest {found}, the manifest says {recorded[name]}.", where=str(package / name))
+            raise DiffersError(
+                f"the file has digest {found}, the manifest says {recorded[name]}.", where=str(package / name)
+            )
