@@ -40,8 +40,22 @@ _Q = (
     0.5217748650542002,
     1.0,
 )
-_BLOCK = 8192  # numbers: float64 blocks of this size stay in a core's cache
-_ROOT_HALF = 0.5**0.5
+# erfc(z) is exp(-z * z) times a polynomial of 1 / (1 + 0.42 z), to a relative error of 4.1e-8 for 0 <= z <= 10.5 (from
+# there on erfc is below all float32 numbers): a minimax fit found in the same way. Here halved, for the use in gelu.
+_SLOPE = 0.42 * 0.5**0.5
+_TAIL = (
+    0.039194850164693240,
+    -0.17847622840854906,
+    0.25516608370700870,
+    -0.10160496872760974,
+    0.15710619030489530,
+    0.088651688107861215,
+    0.1217860913412732,
+    0.11816341626341345,
+    1.2972365485468695e-05,
+)
+_FARTHEST = 16.0
+_BLOCK = 65536  # bytes: a few blocks of this size stay in a core's cache
 
 
 def erf(x: Array) -> Array:
@@ -49,29 +63,32 @@ def erf(x: Array) -> Array:
     xp = namespace(x)
     if xp is not np:
         return _jax_erf(x)
-    return _by_blocks(_erf_block, x)
+    return _by_blocks(_erf_block, x, np.float64)
 
 
 def gelu(x: Array) -> Array:
-    """Return ``x / 2 * (1 + erf(x / sqrt(2)))`` in the dtype of `x`, computed in float64.
+    """Return ``x / 2 * (1 + erf(x / sqrt(2)))`` in the dtype of `x`, float32 or wider; 0 at minus infinity, the limit.
 
-    The absolute error before rounding is below 4e-11, also at minus infinity, where the limit is 0.
+    Computed as ``max(x, 0) - a / 2 * erfc(a / sqrt(2))`` with ``a = abs(x)``, where nothing cancels: the error is below
+    3e-7, and below 5e-6 of the result.
     """
     xp = namespace(x)
     if xp is not np:
-        below = xp.maximum(x, -14.5)
-        return 0.5 * below * _jax_erfc(-below * _ROOT_HALF)
-    return _by_blocks(_gelu_block, x)
+        a = xp.minimum(xp.abs(x), _FARTHEST)
+        return xp.maximum(x, 0) - 0.5 * a * _jax_erfc(a * 0.5**0.5)
+    return _by_blocks(_gelu_block, x, x.dtype)
 
 
-def _by_blocks(function: Callable[[NDArray[Any]], NDArray[Any]], x: Any) -> NDArray[Any]:
-    if x.size <= _BLOCK:
-        small: NDArray[Any] = function(np.asarray(x, dtype=np.float64)).astype(x.dtype)
+def _by_blocks(function: Callable[[NDArray[Any]], NDArray[Any]], x: Any, dtype: Any) -> NDArray[Any]:
+    """Apply an element-wise function that computes in `dtype`, a cacheful at a time."""
+    block = _BLOCK // np.dtype(dtype).itemsize
+    if x.size <= block:
+        small: NDArray[Any] = function(np.asarray(x, dtype=dtype)).astype(x.dtype, copy=False)
         return small
     out = np.empty(x.shape, x.dtype)
     flat, source = out.reshape(-1), x.reshape(-1)
-    for start in range(0, source.size, _BLOCK):
-        flat[start : start + _BLOCK] = function(source[start : start + _BLOCK].astype(np.float64))
+    for start in range(0, source.size, block):
+        flat[start : start + block] = function(source[start : start + block].astype(dtype, copy=False))
     return out
 
 
@@ -87,15 +104,21 @@ def _erf_block(z: NDArray[Any]) -> NDArray[Any]:
     top += _P[-1]
     bottom += _Q[-1]
     top *= z
-    top /= bottom
-    return top
+    result: NDArray[Any] = top / bottom
+    return result
 
 
 def _gelu_block(x: NDArray[Any]) -> NDArray[Any]:
-    result = _erf_block(x * _ROOT_HALF)
-    result += 1.0
-    result *= np.maximum(x, -_LIMIT / _ROOT_HALF)  # the other factor is 0 to 8e-15 from there on
-    result *= 0.5
+    a = np.minimum(np.abs(x), _FARTHEST)
+    t = 1.0 / (a * _SLOPE + 1.0)
+    tail = t * _TAIL[0]
+    for coefficient in _TAIL[1:-1]:
+        tail += coefficient
+        tail *= t
+    tail += _TAIL[-1]
+    tail *= a
+    tail *= np.exp(a * a * -0.5)
+    result: NDArray[Any] = np.maximum(x, 0) - tail
     return result
 
 

@@ -67,7 +67,7 @@ def elu(x: Array, alpha: float) -> Array:
 def gelu(x: Array, mode: str = "EXACT") -> Array:
     """Return the Gaussian error linear unit of `x` by one of three formulas. Another mode raises UsageError.
 
-    - ``EXACT``: ``x / 2 * (1 + erf(x / sqrt(2)))``; at minus infinity 0, the limit, to within 4e-11;
+    - ``EXACT``: ``x / 2 * (1 + erf(x / sqrt(2)))``, to within 1e-6; at minus infinity 0, the limit;
     - ``TANH_APPROXIMATION``: ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``;
     - ``SIGMOID_APPROXIMATION``: ``x * sigmoid(1.702 * x)``.
 

@@ -78,12 +78,15 @@ def band_part(x: Array, lower: int = -1, upper: int = -1) -> Array:
         raise ShapeError(f"band_part: x of shape {x.shape} has rank {x.ndim}, expected 2 or more.")
     xp = namespace(x)
     rows, columns = x.shape[-2:]
-    distance = xp.arange(columns) - xp.reshape(xp.arange(rows), (-1, 1))
-    is_inside = xp.ones((rows, columns), dtype=bool)
+    row, column = xp.reshape(xp.arange(rows), (-1, 1)), xp.arange(columns)
     if lower >= 0:
-        is_inside &= distance >= -lower
-    if upper >= 0:
-        is_inside &= distance <= upper
+        is_inside = column >= row - lower
+        if upper >= 0:
+            is_inside = is_inside & (column <= row + upper)
+    elif upper >= 0:
+        is_inside = column <= row + upper
+    else:
+        return x[...]
     return xp.where(is_inside, x, xp.zeros((), dtype=x.dtype))
 
 
