@@ -15,6 +15,8 @@ import numpy as np
 
 from lucid.dtypes import bool_, int32
 from lucid.errors import IndexingError, ShapeError
+from lucid.functional.comparison import where
+from lucid.functional.operands import carried
 from lucid.functional.vocabulary import mil
 from lucid.tensor import Tensor, as_tensor
 
@@ -39,38 +41,69 @@ def selected(source: Tensor, index: object) -> Tensor:
     items = _items(source, index)
     result = _sliced(source, items)
     axes = [item for item in items if not (isinstance(item, _Range) and not item.keeps_axis)]
-    tensors = [(axis, item) for axis, item in enumerate(axes) if isinstance(item, Tensor)]
     for axis, item in enumerate(axes):
         if item is None:
             result = mil.expand_dims(result, axes=(axis,))
+    for axis, item in reversed(list(enumerate(axes))):
+        if isinstance(item, Tensor) and item.ndim == 0:  # one position, which takes its axis away as an integer does
+            result = _taken(result, axis, item)
+            del axes[axis]
+    tensors = [(axis, item) for axis, item in enumerate(axes) if isinstance(item, Tensor)]
     if not tensors:
         return result
     if len(tensors) == 1:
-        ((axis, positions),) = tensors
-        places = _wrapped(positions, result.shape[axis])
-        return mil.gather(result, indices=places, axis=axis, batch_dims=0, validate_indices=False)
+        return _taken(result, *tensors[0])
     return _gathered_together(result, tensors)
+
+
+def _taken(source: Tensor, axis: int, positions: Tensor) -> Tensor:
+    places = _wrapped(positions, source.shape[axis])
+    return carried(
+        lambda wide: mil.gather(wide, indices=places, axis=axis, batch_dims=0, validate_indices=False), source
+    )
 
 
 def replaced(target: Tensor, index: object, value: Tensor) -> Tensor:
     """Return `target` with ``target[index]`` replaced by `value`, cast and broadcast to the place's dtype and shape."""
     value = value.to(target.dtype)
     if isinstance(index, Tensor) and index.dtype == bool_ and value.ndim == 0 and index.shape == target.shape:
-        return mil.select(cond=index, a=_spread(value, target.shape), b=target)
-    items = [item for item in _items(target, index) if item is not None]
+        return where(index, value, target)
+    every = _items(target, index)
+    items = [item for item in every if item is not None]
     if _is_region(items):
-        return _updated(target, items, value)
+        return _updated(target, every, value)
+    tensors = [(axis, item) for axis, item in enumerate(items) if isinstance(item, Tensor)]
+    whole = [_Range(0, size, 1) for size in target.shape]
+    if len(tensors) == 1 and len(every) == len(items) and tensors[0][1].numel():
+        axis, positions = tensors[0]
+        if all(item == whole[place] for place, item in enumerate(items) if place != axis):
+            return _scattered(target, axis, positions, value)
     table = as_tensor(np.arange(target.numel(), dtype=np.int32).reshape(target.shape))
     places = selected(table, index)
-    flat = mil.scatter_along_axis(
-        mil.reshape(target, shape=(-1,)),
-        indices=mil.reshape(places, shape=(-1,)),
-        updates=mil.reshape(_spread(value, places.shape), shape=(-1,)),
-        axis=0,
-        mode="update",
-        validate_indices=False,
+    if not places.numel():
+        return target
+    flat = carried(
+        lambda wide, updates: mil.scatter_along_axis(
+            wide, indices=places.reshape(-1), updates=updates, axis=0, mode="update", validate_indices=False
+        ),
+        target.reshape(-1),
+        _spread(value, places.shape).reshape(-1),
     )
-    return mil.reshape(flat, shape=target.shape)
+    return flat.reshape(target.shape)
+
+
+def _scattered(target: Tensor, axis: int, positions: Tensor, value: Tensor) -> Tensor:
+    """Put slices at several positions of one axis, whole along the others."""
+    shape = (*target.shape[:axis], *positions.shape, *target.shape[axis + 1 :])
+    flat = (*target.shape[:axis], positions.numel(), *target.shape[axis + 1 :])
+    places = _wrapped(positions, target.shape[axis]).reshape(-1)
+    return carried(
+        lambda wide, updates: mil.scatter(
+            wide, indices=places, updates=updates, axis=axis, mode="update", validate_indices=False
+        ),
+        target,
+        _spread(value, shape).reshape(flat),
+    )
 
 
 def _items(source: Tensor, index: object) -> list[_Item]:
@@ -125,7 +158,10 @@ def _item(part: Any, axis: int, shape: tuple[int, ...]) -> _Item:
     if isinstance(part, Tensor):
         return part
     if isinstance(part, slice):
-        begin, end, stride = part.indices(size)
+        try:
+            begin, end, stride = part.indices(size)
+        except (TypeError, ValueError) as error:
+            raise IndexingError(f"index: {part} is not a slice of integers ({error}).") from None
         return _Range(begin, len(range(begin, end, stride)), stride)
     try:
         position = part.__index__()
@@ -173,7 +209,7 @@ def _gathered_together(source: Tensor, tensors: list[tuple[int, Tensor]]) -> Ten
     ]
     places = mil.concat(columns, axis=-1, interleave=False)
     front = mil.transpose(source, perm=(*axes, *rest)) if [*axes, *rest] != list(range(source.ndim)) else source
-    result = mil.gather_nd(front, indices=places, batch_dims=0, validate_indices=False)
+    result = carried(lambda wide: mil.gather_nd(wide, indices=places, batch_dims=0, validate_indices=False), front)
     if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
         return result
     common, lead = len(shape), axes[0]
@@ -192,12 +228,13 @@ def _is_region(items: list[Any]) -> bool:
     )
 
 
-def _updated(target: Tensor, items: list[Any], value: Tensor) -> Tensor:
+def _updated(target: Tensor, every: list[Any], value: Tensor) -> Tensor:
+    items = [item for item in every if item is not None]
     region = tuple(1 if isinstance(item, Tensor) else item.count for item in items)
     visible = tuple(
-        size
-        for item, size in zip(items, region, strict=True)
-        if (item.ndim == 1 if isinstance(item, Tensor) else item.keeps_axis)
+        1 if item is None or isinstance(item, Tensor) else item.count
+        for item in every
+        if item is None or (item.ndim == 1 if isinstance(item, Tensor) else item.keeps_axis)
     )
     if 0 in region:
         return target

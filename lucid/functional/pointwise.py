@@ -62,7 +62,7 @@ def abs(x: Tensor) -> Tensor:
 
 
 def sign(x: Tensor) -> Tensor:
-    """Return -1, 0 or 1."""
+    """Return -1, 0 or 1, and NaN for NaN."""
     return carried(mil.sign, x)
 
 
