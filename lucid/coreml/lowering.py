@@ -3,8 +3,9 @@
 A value is *wide*, and stays float32, where float16 is known to break it:
 
 - its magnitude on the example calls comes near float16's largest number, 65504;
-- it is a constant beyond that, or a scalar so small that rounding it loses its meaning (Adam's 1e-8);
-- it holds integers above 2048, which float16 cannot count;
+- it is a constant beyond that, or is computed from one and nothing has bounded it since (a mask's -1e9 or -3.4e38);
+- it is a scalar so small that rounding it loses its meaning (Adam's 1e-8);
+- it is made from integers, or integers are made from it: float16 counts to 2048, and who knows what they will be;
 - it feeds the sine or cosine of a large angle;
 - the author lifted it from float16 on purpose, or the spec names it.
 
@@ -22,7 +23,7 @@ import numpy as np
 from lucid import ops
 from lucid.coreml.options import Precision
 from lucid.coreml.profile import Profile
-from lucid.dtypes import DType, float16, float32, string
+from lucid.dtypes import DType, float16, float32, int16, int32, string, uint16, uint32
 from lucid.errors import UsageError
 from lucid.graph import Argument, Constant, Function, Node, Pair, Value, arguments, verify
 
@@ -30,9 +31,16 @@ __all__ = ["lower", "wide_values"]
 
 LARGEST = 65504.0
 _MARGIN = 0.5
-_COUNTED = 2048
+_WIDE_INTEGERS = frozenset({int16, int32, uint16, uint32})  # those that go beyond 2048, up to which float16 counts
 _ANGLE = 16.0
 _LOST = 1 / 64
+_LARGE = 4096
+# Operations whose results are small however large the input that is named here is.
+_BOUNDING = {
+    **dict.fromkeys(("softmax", "sigmoid", "sigmoid_hard", "tanh", "erf", "sin", "cos", "atan", "log", "sign"), "x"),
+    **dict.fromkeys(("batch_norm", "instance_norm", "layer_norm", "l2_norm", "softsign", "rsqrt"), "x"),
+    "real_div": "y",
+}
 
 
 def lower(
@@ -63,22 +71,47 @@ def wide_values(function: Function, seen: Profile, keep: Sequence[str] = ()) -> 
             wide.add(value)
     for node in function.nodes:
         inputs = [value for value in arguments(node) if value not in wide]
-        if node.op == "cast" and any(
-            value.dtype.is_integer and seen.peak.get(value.name, 0.0) > _COUNTED for value in inputs
-        ):
-            wide.update(node.outputs)
-        elif (
-            node.op == "cast"
-            and node.output.dtype.is_integer
-            and any(seen.peak.get(value.name, 0.0) > _COUNTED for value in inputs)
-        ):
+        if node.op == "cast" and any(value.dtype in _WIDE_INTEGERS for value in inputs):
+            wide.update(value for value in node.outputs if value.dtype == float32)
+        elif node.op == "cast" and node.output.dtype in _WIDE_INTEGERS:
             _widen_sources(inputs, made_by, wide)
         elif node.op == "cast" and any(value.dtype == float16 for value in inputs):
             wide.update(value for value in node.outputs if value.dtype == float32)
         elif node.op in ("sin", "cos", "tan") and any(seen.peak.get(value.name, 0.0) > _ANGLE for value in inputs):
             _widen_sources(inputs, made_by, wide)
     wide |= _kept(function, keep)
-    return _with_islands(function, wide)
+    return _with_islands(function, wide | _beyond(function))
+
+
+def _beyond(function: Function) -> set[Value]:
+    """Return the constants beyond float16's range and what is computed from them, up to what bounds it.
+
+    A mask's fill takes part in the sum on every call, though on the example calls it may be multiplied by zero.
+    """
+    beyond: set[Value] = set()
+    for node in function.nodes:
+        harmless = _harmless(node)
+        for value in arguments(node):
+            if isinstance(value, Constant) and value.dtype == float32 and _overflows(value):
+                beyond.add(value)
+        if any(value in beyond and value not in harmless for value in arguments(node)):
+            beyond.update(value for value in node.outputs if value.dtype == float32)
+    return beyond
+
+
+def _harmless(node: Node) -> set[Value]:
+    """Return the inputs of a node that do not make its result large, however large they are."""
+    if node.op == "clip":
+        return {value for name, value in node.inputs.items() if name != "x" and isinstance(value, Value)}
+    if node.op in ("maximum", "minimum"):
+        sign = 1 if node.op == "maximum" else -1
+        return {
+            value
+            for value in arguments(node)
+            if isinstance(value, Constant) and not isinstance(value.data, str) and np.all(sign * value.data <= LARGEST)
+        }
+    bounded = node.inputs.get(_BOUNDING.get(node.op, ""))
+    return {bounded} if isinstance(bounded, Value) else set()
 
 
 def _with_islands(function: Function, wide: set[Value]) -> set[Value]:
@@ -121,13 +154,28 @@ def _breaks(constant: Constant) -> bool:
     """Whether rounding a constant to float16 changes what it means."""
     if isinstance(constant.data, str) or constant.data.size == 0:
         return False
-    magnitude = np.abs(constant.data)
-    if bool(np.any((magnitude > LARGEST) & np.isfinite(magnitude))):
+    if _overflows(constant):
         return True
     if constant.data.size > 1:
         return False
-    number = float(magnitude.reshape(-1)[0])
+    number = abs(float(constant.data.reshape(-1)[0]))
     return 0.0 < number < np.inf and abs(float(np.float16(number)) - number) > _LOST * number
+
+
+def _overflows(constant: Constant) -> bool:
+    """Whether a constant holds finite numbers that are beyond float16's range."""
+    if isinstance(constant.data, str):
+        return False
+    return constant.data.size > 0 and _largest(constant.data) > LARGEST
+
+
+def _largest(data: np.ndarray) -> float:
+    """Return the largest finite magnitude of an array, without a copy of the array where all is finite."""
+    ends = float(data.min()), float(data.max())
+    if np.isfinite(ends).all():
+        return max(abs(end) for end in ends)
+    finite = data[np.isfinite(data)]
+    return float(np.abs(finite).max()) if finite.size else 0.0
 
 
 def _kept(function: Function, patterns: Sequence[str]) -> set[Value]:
@@ -237,6 +285,9 @@ class _Lowering:
 
 
 def _rounded(data: np.ndarray, dtype: DType) -> np.ndarray:
+    """Round small constants; large ones keep their array, which the writer rounds piece by piece."""
+    if data.size > _LARGE:
+        return data
     with np.errstate(over="ignore"):
         return data.astype(dtype.numpy)
 
