@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lucid import ops
 from lucid.coreml.options import DeploymentTarget
+from lucid.dtypes import float16
 from lucid.errors import UnsupportedError
 from lucid.graph import Function, Node
 
@@ -13,8 +14,10 @@ __all__ = ["choose_target", "require"]
 
 
 def choose_target(function: Function) -> DeploymentTarget:
-    """Return the oldest iOS release that has every operation of the graph, and states if it has pairs."""
+    """Return the oldest iOS release that has every operation of the graph, its states and its interface."""
     needed = [DeploymentTarget(ops.find(node.op).since) for node in _nodes(function.nodes)]
+    if any(value.dtype == float16 for value in (*function.inputs, *function.outputs.values())):
+        needed.append(DeploymentTarget.iOS16)
     needed.append(DeploymentTarget.iOS18 if function.pairs or function.states else DeploymentTarget.iOS15)
     return max(needed, key=lambda target: target.specification_version)
 
