@@ -326,7 +326,7 @@ def _to_array(data: object, dtype: DType | None) -> NDArray[Any]:
     if isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
         data = [item.tolist() if isinstance(item, Tensor) else item for item in data]
     try:
-        array = np.array(data)
+        array = np.array(np.asarray(data) if hasattr(data, "__array__") else data)
     except ValueError as error:
         raise ShapeError(f"tensor: the nested lists are ragged ({error}).") from None
     if dtype is None and not isinstance(data, (np.ndarray, np.generic)) and not hasattr(data, "__array__"):

@@ -31,9 +31,59 @@ INT8 = numbers(3, 4, dtype=torch.int8)
 INDEX = torch.tensor([[0, 2, 1, 0], [1, 1, 0, 2]])
 ROWS = torch.tensor([2, 0])
 
-UNARY = ["abs", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "sinh", "cosh", "tanh", "atan", "asinh", "sigmoid", "erf", "erfc", "floor", "ceil", "round", "trunc", "frac", "sign", "neg", "square", "isnan", "isinf", "isfinite", "relu", "positive"]
-UNARY.remove("positive")
-BINARY = ["add", "sub", "mul", "div", "floor_divide", "remainder", "fmod", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge"]
+UNARY = [
+    "abs",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "reciprocal",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "atan",
+    "asinh",
+    "sigmoid",
+    "erf",
+    "erfc",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "frac",
+    "sign",
+    "neg",
+    "square",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "relu",
+]
+BINARY = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "floor_divide",
+    "remainder",
+    "fmod",
+    "maximum",
+    "minimum",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+]
 LOGIC = ["logical_and", "logical_or", "logical_xor"]
 
 CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
