@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -50,7 +51,7 @@ class Trace:
         self.inputs: list[Value] = []
         self.host_reads: list[HostRead] = []
         self.paths: dict[int, str] = {}
-        self._values: dict[int, tuple[Any, Value]] = {}
+        self._values: dict[int, tuple[weakref.ref[Any], Value]] = {}
         self._taken: dict[str, int] = {}
         self._scopes: list[str] = []
 
@@ -130,7 +131,8 @@ class Trace:
             self._scopes = saved
 
     def _remember(self, array: Any, value: Value) -> None:
-        self._values[id(array)] = (array, value)  # the reference keeps the identity from being given to another array
+        key = id(array)
+        self._values[key] = (weakref.ref(array, lambda _: self._values.pop(key, None)), value)
 
     def _unique(self, name: str) -> str:
         clean = re.sub(r"\W", "_", name)

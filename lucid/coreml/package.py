@@ -11,6 +11,7 @@ import numpy as np
 
 from lucid.coreml.packaged import Feature, PackagedModel
 from lucid.coreml.reading import read
+from lucid.engines.memory import give_back
 from lucid.engines.plan import Observer, Plan
 from lucid.errors import DTypeError, PackageError, ShapeError, UsageError
 from lucid.tensor import Tensor, from_numpy
@@ -164,6 +165,11 @@ class Package:
         from lucid.coreml.golden import verify_against
 
         return verify_against(self, model, example, **options)
+
+    def release(self) -> None:
+        """Let go of what was prepared to run; the next prediction prepares it again."""
+        self._plan = None
+        give_back()
 
     def _compiled(self) -> Plan:
         if self._plan is None:

@@ -16,6 +16,7 @@ import numpy as np
 from lucid import ops
 from lucid.dtypes import float16
 from lucid.engines.aliasing import updates_in_place
+from lucid.engines.mapping import drop_pages
 from lucid.errors import InternalError, LucidError, UnsupportedError
 from lucid.graph import Constant, Function, Node, Value, arguments
 from lucid.ops.execution import attribute_of
@@ -189,11 +190,12 @@ class Plan:
     def _prepare(self, constant: Constant) -> Any:
         """Return a constant's array as kernels take it; constants that share data share the prepared array."""
         data = constant.data
-        if isinstance(data, str) or data.dtype != np.float16:
+        if isinstance(data, str) or constant.dtype != float16:
             return data
         key = id(data)
         if key not in self._prepared:
-            self._prepared[key] = data.astype(np.float32)
+            self._prepared[key] = to_grid(data)
+            drop_pages(data)
         return self._prepared[key]
 
 

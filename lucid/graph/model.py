@@ -27,12 +27,17 @@ class Value:
     shape: tuple[int | None, ...]
 
     def __repr__(self) -> str:
-        return f"%{self.name}: ({', '.join('?' if size is None else str(size) for size in self.shape)}, {self.dtype.mil})"
+        return (
+            f"%{self.name}: ({', '.join('?' if size is None else str(size) for size in self.shape)}, {self.dtype.mil})"
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Constant(Value):
-    """A value known before the program runs: an array of the value's dtype and shape, or a string."""
+    """A value known before the program runs: an array of the value's dtype and shape, or a string.
+
+    The array of a float16 constant may be float32: it is rounded where it is used.
+    """
 
     data: np.ndarray | str
 

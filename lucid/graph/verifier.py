@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lucid.dtypes import string
+from lucid.dtypes import float16, string
 from lucid.errors import InternalError
 from lucid.graph.model import Constant, Function, Node, Value, arguments
 
@@ -62,11 +62,16 @@ def _read(known: set[Value], value: Value, where: str) -> None:
         else:
             byte = {"i": "int8", "u": "uint8"}  # holds one value of a type of less than a byte
             name = value.dtype.name if value.dtype.bits >= 8 else byte.get(value.dtype.kind)
-            agrees = value.data.dtype.name == name and value.data.shape == value.shape
+            agrees = value.data.dtype.name in (name, _wider(value)) and value.data.shape == value.shape
         if not agrees:
             raise InternalError(f"constant {value!r} does not describe its data.", where=where)
     elif value not in known:
         raise InternalError(f"%{value.name} is read before it is defined.", where=where)
+
+
+def _wider(value: Constant) -> str | None:
+    """A large float16 constant may keep the float32 array that it is rounded from when it is written or run."""
+    return "float32" if value.dtype == float16 else None
 
 
 def _claim(names: dict[str, Value], value: Value, where: str) -> None:

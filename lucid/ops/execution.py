@@ -75,12 +75,19 @@ def evaluate(node: Node) -> tuple[Any, ...]:
     for name, argument in node.inputs.items():
         kind = operation.parameters[name].kind
         if isinstance(argument, tuple):
-            arguments[name] = [value.data for value in argument if isinstance(value, Constant)]
-        elif kind is Kind.ARRAY and isinstance(argument, Constant):
-            arguments[name] = argument.data
+            arguments[name] = [_data(value) for value in argument]
+        elif kind is Kind.ARRAY:
+            arguments[name] = _data(argument)
         else:
             arguments[name] = attribute_of(node, name, argument, kind)
     return execute(operation, operation.bind(**arguments))
+
+
+def _data(value: Value) -> Any:
+    """Return a constant's array in the dtype that the constant declares."""
+    if not isinstance(value, Constant) or isinstance(value.data, str):
+        raise UnsupportedError(f"%{value.name} is not a constant array.")
+    return value.data.astype(value.dtype.numpy, copy=False)
 
 
 def attribute_of(node: Node, name: str, value: Value, kind: Kind) -> Any:

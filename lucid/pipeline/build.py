@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lucid.coreml.placing import placed
+from lucid.engines.memory import give_back
+from lucid.engines.threads import limited_threads
 from lucid.errors import UsageError
 from lucid.pipeline.golden import Checked, golden
 from lucid.pipeline.load import load
@@ -102,7 +104,7 @@ def build(
     clock = _Clock(progress)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with placed(place) as folder:
+        with placed(place) as folder, limited_threads():
             content = _build(spec, folder, clock)
     except OSError as error:
         raise UsageError(
@@ -114,6 +116,7 @@ def build(
 
 def _build(spec: Spec, folder: Path, clock: _Clock) -> Manifest:
     packaged = _packaged(spec, folder, clock)
+    give_back()  # or the model's weights would stay beside the runtime's
     with clock.stage("golden"):
         checked: Checked = golden(packaged, spec)
     with clock.stage("manifest"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lucid.coreml.golden.checking import check
 from lucid.coreml.golden.comparison import Tolerance
+from lucid.coreml.golden.fresh import FreshProcess
 from lucid.coreml.golden.verdict import Verdict
 from lucid.coreml.package import load
 from lucid.coreml.referee import start_referee
@@ -30,11 +31,11 @@ def golden(packaged: Packaged, spec: Spec) -> Checked:
     Raises GoldenError naming output, call and the first operation that leaves the reference, and PackageError where
     coremltools' reader refuses the package.
     """
-    with start_referee(packaged.path) as referee:
+    with FreshProcess() as fresh, start_referee(packaged.path) as referee:
         with load(packaged.path) as opened:
             named = {output: spec.tolerance(output) for output in (*opened.output_names, *opened.state_names)}
             tolerances = {name: Tolerance(each.atol, each.rtol) for name, each in named.items()}
-            verdict = check(opened, packaged.reference, tolerances=tolerances, seen=packaged.seen)
+            verdict = check(opened, packaged.reference, tolerances=tolerances, seen=packaged.seen, fresh=fresh)
         referee.wait()
     if not verdict.passed:
         raise GoldenError(explain(verdict), where=str(spec.path))

@@ -9,9 +9,11 @@ from typing import Any
 
 from lucid.coreml.golden.checking import check
 from lucid.coreml.golden.comparison import Tolerance
+from lucid.coreml.golden.fresh import FreshProcess
 from lucid.coreml.golden.reference import Reference
 from lucid.coreml.package import load
 from lucid.coreml.referee import start_referee
+from lucid.engines.threads import limited_threads
 from lucid.errors import DiffersError, GoldenError, PackageError
 from lucid.pipeline.build import GOLDEN, MANIFEST
 from lucid.pipeline.golden import explain
@@ -52,9 +54,9 @@ def verify(directory: str | Path) -> VerifyResult:
         raise DiffersError(
             f"the golden calls have digest {found}, the manifest says {golden.sha256}.", where=str(folder / GOLDEN)
         )
-    with start_referee(package) as referee:
+    with FreshProcess() as fresh, limited_threads(), start_referee(package) as referee:
         with load(package) as opened:
-            verdict = check(opened, Reference.read(folder / GOLDEN), tolerances=tolerances)
+            verdict = check(opened, Reference.read(folder / GOLDEN), tolerances=tolerances, fresh=fresh)
         judgement = referee.wait()
     if not verdict.passed:
         raise GoldenError(explain(verdict), where=str(package))

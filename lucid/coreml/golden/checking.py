@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.coreml.golden.comparison import Tolerance, compare, default_tolerance
-from lucid.coreml.golden.fresh import digest, run_fresh
+from lucid.coreml.golden.fresh import FreshProcess, digest
 from lucid.coreml.golden.reference import Reference, refer
 from lucid.coreml.golden.verdict import Check, Departure, Series, Verdict
 from lucid.coreml.options import Precision
@@ -36,12 +37,12 @@ def check(
     *,
     tolerances: Mapping[str, Tolerance] | None = None,
     seen: Profile | None = None,
-    fresh: bool = True,
+    fresh: FreshProcess | None = None,
 ) -> Verdict:
     """Run a written package against the reference and return the verdict; nothing is raised for a failed point.
 
     1. the first call matches; 2. every later call matches; 3. the final states match; 4. a reset brings back the first
-    call; 5. interleaved states do not disturb each other; 6. a fresh process gives the same numbers (where `fresh`);
+    call; 5. interleaved states do not disturb each other; 6. a fresh process, where one is given, gives the same numbers;
     7. the check can see: states held at zero change the outputs, and every input changes an output or a state.
     `tolerances` are by output and state name. With `seen`, a failure names the operation where it begins.
     """
@@ -64,12 +65,13 @@ def check(
         checks += [_reset(package, reference, results), _interleaved(package, reference, results)]
         checks.append(_sees_state(package, reference, results))
     checks.append(_sees_inputs(package, reference, results))
-    if fresh and package.path is not None:
-        expected = digest(results, {name: handle.read(name) for name in package.state_names})
-        checks.append(_fresh_process(package, reference, expected))
     verdict = Verdict(len(results), "numpy", outputs, states, checks)
     if not verdict.passed and seen is not None:
         verdict = replace(verdict, departure=find_departure(package, reference, seen))
+    if fresh is not None and package.path is not None:
+        expected = digest(results, {name: handle.read(name) for name in package.state_names})
+        package.release()
+        checks.append(_fresh_process(fresh, package.path, reference, expected))
     return verdict
 
 
@@ -91,7 +93,7 @@ def verify_against(
     paired = {pair.input for pair in pairs}
     calls = [{name: array for name, array in each.items() if name not in paired} for each in named]
     reference = refer(model, calls, pairs, {name: named[0][name] for name in paired}, outputs=names)
-    verdict = check(package, reference, tolerances=tolerances, fresh=False)
+    verdict = check(package, reference, tolerances=tolerances)
     if not verdict.passed:
         raise GoldenError("the package does not do what the model does:\n  " + "\n  ".join(verdict.faults()))
     return verdict
@@ -197,9 +199,8 @@ def _moves(package: Package, call: Mapping[str, Any], result: Mapping[str, Any],
     )
 
 
-def _fresh_process(package: Package, reference: Reference, expected: str) -> Check:
-    assert package.path is not None  # noqa: S101  # the caller asks only for packages on disk
-    found = run_fresh(package.path, reference)
+def _fresh_process(fresh: FreshProcess, path: Path, reference: Reference, expected: str) -> Check:
+    found = fresh.run(path, reference)
     same = found == expected
     return Check("fresh process", same, "" if same else f"another process gives other numbers ({found})")
 

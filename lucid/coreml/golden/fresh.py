@@ -1,22 +1,32 @@
-"""Running a package in a fresh process: ``python -m lucid.coreml.golden.fresh PACKAGE CALLS`` prints a digest."""
+"""Running a package in a fresh process, which prints a digest of all that it computes."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from lucid.coreml.golden.reference import Reference
 from lucid.coreml.package import load
+from lucid.engines.threads import limited_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["digest", "run_fresh"]
+__all__ = ["FreshProcess", "digest", "serve"]
+
+_ROOT = Path(__file__).parents[3]
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); import lucid.coreml.golden.fresh as child; del sys.path[0]; child.serve()"
+)
 
 
 def digest(results: Sequence[Mapping[str, NDArray[Any]]], states: Mapping[str, NDArray[Any]]) -> str:
@@ -29,23 +39,52 @@ def digest(results: Sequence[Mapping[str, NDArray[Any]]], states: Mapping[str, N
     return hasher.hexdigest()
 
 
-def run_fresh(package: Path, reference: Reference) -> str:
-    """Run the calls of a reference in a new Python process and return the digest it prints, or its complaint."""
-    with tempfile.TemporaryDirectory(prefix="lucid-") as room:
-        calls = Path(room) / "calls.npz"
-        Reference(reference.calls, [], {}).save(calls)
-        command = [sys.executable, "-m", "lucid.coreml.golden.fresh", str(package.resolve()), str(calls)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own module
-        return done.stdout.strip() if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no output"])[-1]
+class FreshProcess:
+    """A new Python process that waits for a package to run. A context manager that ends it whatever happened.
+
+    Start it early: its imports then take their time beside other work.
+    """
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(  # noqa: S603  # this interpreter, a constant program
+            [sys.executable, "-P", "-c", _PROGRAM, os.fspath(_ROOT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        with contextlib.suppress(OSError, ValueError):
+            self._process.communicate()
+
+    def run(self, package: Path, reference: Reference) -> str:
+        """Run the calls of a reference on the package and return the digest, or the last line of its complaint."""
+        with tempfile.TemporaryDirectory(prefix="lucid-") as room:
+            calls = Path(room) / "calls.npz"
+            Reference(reference.calls, [], {}).save(calls)
+            line = json.dumps([str(package.resolve()), str(calls)]) + "\n"
+            said, complaint = self._process.communicate(line)
+        if self._process.returncode == 0:
+            return said.strip()
+        return (complaint.strip().splitlines() or [f"ended with code {self._process.returncode}"])[-1]
 
 
-def _main(package: str, calls: str) -> None:
+def serve() -> None:
+    """Read a package and its calls from standard input, run them, print the digest."""
+    line = sys.stdin.readline()
+    if not line:
+        return
+    package, calls = json.loads(line)
     reference = Reference.read(Path(calls))
-    with load(package) as opened:
+    with limited_threads(), load(package) as opened:
         state = opened.make_state()
         results = [opened.run(call, state) for call in reference.calls]
         sys.stdout.write(digest(results, {name: state.read(name) for name in opened.state_names}) + "\n")
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

@@ -1,0 +1,21 @@
+"""Giving memory that nothing needs any more back to the system."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+
+__all__ = ["give_back"]
+
+
+def give_back() -> None:
+    """Collect objects that refer to each other in circles, and have the C library return what it keeps in reserve.
+
+    Weights are many arrays of a few megabytes, which glibc serves from a heap that it does not shrink by itself.
+    """
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+        if trim is not None:
+            trim(0)
