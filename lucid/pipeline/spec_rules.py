@@ -133,14 +133,15 @@ def _sizes_fit(spec: Spec) -> Iterator[Problem]:
 @_reads("input", "state")
 def _values_are_given(spec: Spec) -> Iterator[Problem]:
     names = [entry.name for entry in spec.inputs]
-    held = {state.input if state.input in names else _near(state.input, names) for state in spec.states}
+    held = {state.input for state in spec.states}
+    is_settled = held.issubset(names)  # else a state names no input, and nobody knows which input it meant
     for index, entry in enumerate(spec.inputs):
         if entry.name in held:
             if entry.values not in (None, "zeros"):
                 yield Problem(
                     ("input", index, "values"), f'"{entry.name}" is a state and begins at zero. Remove its values.'
                 )
-        elif entry.values is None:
+        elif entry.values is None and is_settled:
             example = {"int32": "{integers = {low = 0, high = 100}}", "bool": "{integers = {low = 0, high = 2}}"}
             yield Problem(
                 ("input", index),

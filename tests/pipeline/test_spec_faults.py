@@ -154,6 +154,7 @@ ONE_FAULT = [
     ('entry = "decoder.py:Decoder"', 'entry = "decoder.py:Decoder"\narguments."a b" = 1', '9:19: model.arguments."a b": "a b" cannot be the name of a Python argument.'),
     # states
     ('input = "cache"', 'input = "cach"', '27:9: state[0].input: no input "cach"; the inputs are x, cache. Did you mean "cache"?'),
+    ('input = "cache"', 'input = "xx"', '27:9: state[0].input: no input "xx"; the inputs are x, cache. Did you mean "x"?'),
     ('output = "cache_out"', 'output = "cache_ot"', '28:10: state[0].output: no output "cache_ot"; the outputs are y, cache_out. Did you mean "cache_out"?'),
     ('output = "cache_out"\n', 'output = "cache_out"\n[[state]]\ninput = "cache"\noutput = "y"\n', '30:9: state[1].input: "cache" is already the input of state[0]. An input belongs to one state.'),
     ('name = "cache"\nshape = [1, 4]', 'name = "cache"\nshape = [1, 4]\ndtype = "int32"', '28:9: state[0].input: "cache" is int32, but Core ML keeps states in float16 only. Keep it as an input, or make it a floating input.'),
