@@ -46,7 +46,10 @@ class Spec(Table):
     model: Model = Field(description="Where the model comes from.")
     inputs: tuple[Input, ...] = Field(alias="input", min_length=1, description="The arguments of the model.")
     outputs: tuple[Output, ...] = Field(
-        default=(), alias="output", description="The results of the model; unset, they have the names that the model returns them under, or are `output_0`, `output_1`, …"
+        default=(),
+        alias="output",
+        description="The results of the model; unset, they have the names that the model returns them under, "
+        "or are `output_0`, `output_1`, …",
     )
     states: tuple[State, ...] = Field(
         default=(), alias="state", description="Pairs of an input and an output that Core ML keeps."
