@@ -1,6 +1,7 @@
 """Bring every page and file that follows from the code up to date: ``python docs/derive.py``.
 
-A page keeps its own words; what stands between the two markers is derived. Nothing else writes there.
+A page keeps its own words; what stands between the two markers is derived. In the README it is the spec and what the
+commands of the tour print.
 """
 
 # ruff: noqa: E402 -- the checkout is put on the path before lucid is imported, whatever is installed
@@ -8,8 +9,13 @@ A page keeps its own words; what stands between the two markers is derived. Noth
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -158,12 +164,44 @@ def derived() -> Iterator[tuple[Path, str]]:
     yield ROOT / "tests" / "public_surface.txt", public_surface()
 
 
+def toured(page: str, room: Path) -> str:
+    """Return the README with the spec as it is and the outputs that its commands give in the folder `room`."""
+    for folder in ("specs", "examples"):
+        shutil.copytree(ROOT / folder, room / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    spec = (ROOT / "specs" / "decoder.toml").read_text(encoding="utf-8")
+    page = re.sub(r"(?s)```toml\n.*?```", lambda _: f"```toml\n{spec}```", page)
+    return re.sub(r"(?s)```console\n\$ (lucid [^\n]*)\n.*?```", lambda found: _answered(found[1], room), page)
+
+
+def _answered(command: str, room: Path) -> str:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", *shlex.split(command)]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=True, cwd=room, env=environment, encoding="utf-8"
+    )
+    return f"```console\n$ {command}\n{done.stdout.rstrip()}\n```"
+
+
+def masked(page: str) -> str:
+    """Return a page without what differs from machine to machine: times, digests, the last digits of numbers."""
+    page = re.sub(r"\b[0-9a-f]{16}\b", "DIGEST", page)
+    page = re.sub(r"-?\b\d+(\.\d+)?(e-?\d+)? (ms|s|min \d+ s)\b", "TIME", page)
+    return re.sub(r" +", " ", re.sub(r"-?\b\d+\.\d+(e-?\d+)?\b", "NUMBER", page))
+
+
 def main() -> None:
     """Write what is stale and say so."""
     for path, content in derived():
         if not path.exists() or path.read_text(encoding="utf-8") != content:
             path.write_text(content, encoding="utf-8")
             sys.stdout.write(f"{path.relative_to(ROOT)} is refreshed\n")
+    readme = ROOT / "README.md"
+    page = readme.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as room:
+        fresh = toured(page, Path(room))
+    if masked(fresh) != masked(page):
+        readme.write_text(fresh, encoding="utf-8")
+        sys.stdout.write("README.md is refreshed\n")
 
 
 if __name__ == "__main__":
