@@ -19,6 +19,8 @@ from lucid.coreml.elements import element_of_mil
 from lucid.coreml.manifest_json import find_model
 from lucid.coreml.packaged import PackagedModel
 from lucid.coreml.reading import read
+from lucid.dtypes import DType, float16
+from lucid.engines.mapping import drop_pages
 from lucid.errors import InternalError, LucidError
 from lucid.graph import Value
 
@@ -26,6 +28,7 @@ __all__ = ["serve"]
 
 # What coremltools imports where it is installed, to convert from it. Reading a program needs none of it.
 _FRAMEWORKS = ("torch", "tensorflow", "executorch", "sklearn", "xgboost", "pandas", "matplotlib")
+_PIECE = 1 << 22  # bytes
 _LARGE = 4096  # elements; larger weights are compared and not kept
 _Signature = tuple[str, tuple[int | None, ...]]
 
@@ -110,17 +113,37 @@ class _CheckedWeights:
         row = element_of_mil(tensor.dataType)
         if row is None or row.dtype.bits < 8:
             return self._load_value(context, message)
-        theirs = self._milproto._load_file_value(
-            context, message.blobFileValue, self._milproto.proto_to_types(message.type).get_primitive()
-        )
-        context.blob_reader_from_filename.clear()  # and with it the pages of the file that it has touched
         name = os.path.join(context.weights_dir, message.blobFileValue.fileName.split("/")[-1])
+        theirs = self._read(context, message, name, row.dtype)
         ours = WeightFile(name, name).read(message.blobFileValue.offset, row.dtype, shape)
-        if not np.array_equal(theirs.reshape(-1).view(np.uint8), ours.reshape(-1).view(np.uint8)):
+        if not _same_bytes(theirs, ours):
             raise InternalError(f"coremltools reads other weights at {message.blobFileValue.offset}.", where=name)
         if row.dtype.kind == "f" and ours.size >= _LARGE:
             return np.broadcast_to(np.zeros((), row.dtype.numpy), shape)
         return self._load_value(context, message)
+
+
+    def _read(self, context: Any, message: Any, name: str, dtype: DType) -> Any:
+        """Read a weight with coremltools' library; a float16 one as it is, since its caller makes two copies more."""
+        if dtype == float16:
+            return self._milproto.BlobReader(name).read_fp16_data(message.blobFileValue.offset)
+        primitive = self._milproto.proto_to_types(message.type).get_primitive()
+        found = self._milproto._load_file_value(context, message.blobFileValue, primitive)
+        context.blob_reader_from_filename.clear()  # and with it the pages of the file that it has touched
+        return found
+
+
+def _same_bytes(theirs: Any, ours: Any) -> bool:
+    """Compare two arrays piece by piece, letting go of what was compared."""
+    first, second = theirs.reshape(-1).view(np.uint8), ours.reshape(-1).view(np.uint8)
+    if first.size != second.size:
+        return False
+    for start in range(0, first.size, _PIECE):
+        piece = second[start : start + _PIECE]
+        if not np.array_equal(first[start : start + _PIECE], piece):
+            return False
+        drop_pages(piece)
+    return True
 
 
 def _compare_interfaces(package: PackagedModel, program: Any, path: Path) -> None:
