@@ -49,7 +49,8 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """Return the shape and the settings."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        affine = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        return f"{self.normalized_shape}, eps={self.eps}, {affine}"
 
 
 class RMSNorm(Module):
@@ -82,7 +83,14 @@ class GroupNorm(Module):
     """Normalize groups of channels per sample (Wu and He, 2018)."""
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: object = float32
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        dtype: object = float32,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
@@ -92,7 +100,7 @@ class GroupNorm(Module):
         self.eps = eps
         self.affine = affine
         self.register_parameter("weight", Parameter(ones(num_channels, dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(zeros(num_channels, dtype=dtype)) if affine else None)
+        self.register_parameter("bias", Parameter(zeros(num_channels, dtype=dtype)) if affine and bias else None)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return `x` normalized."""
@@ -100,7 +108,8 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """Return the sizes and the settings."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        affine = f"affine={self.affine}, bias={self.bias is not None}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {affine}"
 
 
 class _ChannelNorm(Module):
@@ -109,7 +118,14 @@ class _ChannelNorm(Module):
     ranks: tuple[int, ...] = ()
 
     def __init__(
-        self, num_features: int, eps: float, momentum: float | None, affine: bool, tracks: bool, dtype: object
+        self,
+        num_features: int,
+        eps: float,
+        momentum: float | None,
+        affine: bool,
+        tracks: bool,
+        dtype: object,
+        bias: bool,
     ) -> None:
         super().__init__()
         self.num_features = num_features
@@ -118,7 +134,7 @@ class _ChannelNorm(Module):
         self.affine = affine
         self.track_running_stats = tracks
         self.register_parameter("weight", Parameter(ones(num_features, dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(zeros(num_features, dtype=dtype)) if affine else None)
+        self.register_parameter("bias", Parameter(zeros(num_features, dtype=dtype)) if affine and bias else None)
         self.register_buffer("running_mean", zeros(num_features, dtype=dtype) if tracks else None)
         self.register_buffer("running_var", ones(num_features, dtype=dtype) if tracks else None)
         self.register_buffer("num_batches_tracked", zeros((), dtype=int32) if tracks else None)
@@ -134,7 +150,7 @@ class _ChannelNorm(Module):
         """Return the size and the settings."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -153,8 +169,10 @@ class _BatchNorm(_ChannelNorm):
         affine: bool = True,
         track_running_stats: bool = True,
         dtype: object = float32,
+        *,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype, bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return `x` normalized."""
@@ -190,7 +208,7 @@ class _InstanceNorm(_ChannelNorm):
     """Normalize each channel of each sample by itself."""
 
     def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = False, dtype: object = float32) -> None:
-        super().__init__(num_features, eps, 0.1, affine, False, dtype)
+        super().__init__(num_features, eps, 0.1, affine, False, dtype, True)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return `x` normalized."""
