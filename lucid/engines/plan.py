@@ -7,6 +7,7 @@ array whose numbers all lie on the float16 grid: each operation computes in floa
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -149,7 +150,7 @@ class Plan:
         fixed, moving = self._arguments(record, node)
         rounded = tuple(value.dtype == float16 and not record.exact for value in node.outputs)
         targets = tuple(self._slot(value) for value in node.outputs)
-        kernel = _slice_update_in_place if in_place and node.op == "slice_update" else record.kernel
+        kernel = _slice_update_in_place if in_place and node.op == "slice_update" else _positional(record)
         return _Step(node, kernel, tuple(fixed), tuple(moving), targets, rounded, freed, position, in_place)
 
     def _arguments(self, record: Operation, node: Node) -> tuple[list[Any], list[tuple[int, int | tuple[int, ...]]]]:
@@ -197,6 +198,14 @@ class Plan:
             self._prepared[key] = to_grid(data)
             drop_pages(data)
         return self._prepared[key]
+
+
+def _positional(record: Operation) -> Callable[..., Any]:
+    """Return the kernel as a function of positional arguments, in the order of the record's parameters."""
+    named = inspect.signature(record.kernel).parameters.values()
+    if all(parameter.kind is not inspect.Parameter.KEYWORD_ONLY for parameter in named):
+        return record.kernel
+    return lambda *arguments: record.kernel(**dict(zip(record.parameters, arguments, strict=True)))
 
 
 def to_grid(array: Any) -> NDArray[Any]:
