@@ -257,7 +257,9 @@ def _updated(target: Tensor, every: list[Any], value: Tensor) -> Tensor:
 
 def _wrapped(position: Tensor, size: int) -> Tensor:
     """Return positions counted from the front where they are counted from the back: MIL's gathers take no others."""
-    return mil.select(cond=position < 0, a=position + size, b=position)
+    from_back = position + size
+    beyond = mil.select(cond=from_back < 0, a=Tensor(size, int32), b=from_back)  # stays out of range
+    return mil.select(cond=position < 0, a=beyond, b=position)
 
 
 def _with_position(bounds: tuple[int, ...], axis: int, position: Tensor) -> Tensor:
