@@ -60,6 +60,7 @@ def capture(
     _refuse_changes(watch, [key for key, box in boxes.items() if box._value is not before[key]], draws, flat)
     _compare_second_call(model, given, flat, outputs, watch)
     recorded = trace.finish(name, flat)
+    _refuse_lost_writes(recorded, trace)
     function = verify(simplify(drop_idle(recorded)))
     _refuse_idle_inputs(function, recorded, values, trace.host_reads)
     return Captured(
@@ -193,6 +194,22 @@ def _compare_second_call(
             raise MutationError(
                 f"a second call on the same inputs changes {name}: something outside the model's tensors is counted or "
                 f"drawn. Pass it as an input and pair it:\n{_pair('step', f'output_{len(first)}')}",
+                where="forward",
+            )
+
+
+def _refuse_lost_writes(recorded: Function, trace: Trace) -> None:
+    """Refuse a write in place whose value nothing reads: it went into a part of a tensor, which is a copy."""
+    live = {*recorded.outputs.values(), *(read.value for read in trace.host_reads)}
+    for node in reversed(recorded.nodes):
+        if not live.isdisjoint(node.outputs):
+            live.update(arguments(node))
+    for write in trace.writes.values():
+        if write.value not in live:
+            raise MutationError(
+                f"what is written in place at {write.place} reaches no output. A part of a tensor is a copy, not a "
+                "view: x[0].mul_(2) and x[0][1] = 2 leave x as it is. Write to the tensor itself: x[0] *= 2 and "
+                "x[0, 1] = 2. Or leave the write out, if nothing needs it.",
                 where="forward",
             )
 

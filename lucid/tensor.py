@@ -219,6 +219,9 @@ class Tensor:
                 "Cast or reshape the value first."
             )
         self._value = value._value
+        trace = current_trace()
+        if trace is not None:
+            trace.write(self)
         return self
 
     def __setitem__(self, index: object, value: object) -> None:

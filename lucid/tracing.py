@@ -25,7 +25,7 @@ from lucid.ops.record import Kind, Operation, Parameter
 if TYPE_CHECKING:
     from lucid.tensor import Tensor
 
-__all__ = ["HostRead", "Trace", "current_trace", "recording", "scope"]
+__all__ = ["HostRead", "Trace", "Write", "current_trace", "recording", "scope"]
 
 _ATTRIBUTE_DTYPES = {
     Kind.INT: int32,
@@ -43,6 +43,15 @@ class HostRead:
     place: str
 
 
+@dataclass(frozen=True)
+class Write:
+    """The last place where a new value was put into a tensor in place; keeps the tensor, and so its identity."""
+
+    box: Tensor
+    value: Value
+    place: str
+
+
 class Trace:
     """A graph in the making."""
 
@@ -50,6 +59,7 @@ class Trace:
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
         self.host_reads: list[HostRead] = []
+        self.writes: dict[int, Write] = {}
         self.paths: dict[int, str] = {}
         self._values: dict[int, tuple[weakref.ref[Any], Value]] = {}
         self._taken: dict[str, int] = {}
@@ -94,7 +104,7 @@ class Trace:
             elif parameter.kind is Kind.ARRAYS:
                 inputs[name] = tuple(self.value_of(box, f"{base}_{name}_{i}") for i, box in enumerate(given))
             else:
-                inputs[name] = _constant(f"{base}_{name}", parameter, given, _floating(boxes))
+                inputs[name] = _constant(f"{base}_{name}", parameter, given, _attribute_dtype(operation, name, boxes))
         outputs = []
         for index, box in enumerate(results):
             name = base if len(results) == 1 else self._unique(f"{base}_{index}")
@@ -107,6 +117,11 @@ class Trace:
         """Note that Python code outside lucid looks at a value."""
         if self.depends_on_inputs(box):
             self.host_reads.append(HostRead(self._values[id(box._value)][1], _caller()))
+
+    def write(self, box: Tensor) -> None:
+        """Note that a new value was put into a box; of several writes to one box the last counts."""
+        if self.depends_on_inputs(box):
+            self.writes[id(box)] = Write(box, self._values[id(box._value)][1], _caller())
 
     def refuse_float64(self, box: Tensor) -> None:
         """Raise DTypeError: no float64 value can be part of a Core ML program."""
@@ -145,20 +160,24 @@ class Trace:
         return self._unique(f"{clean}_{count}")
 
 
-def _floating(boxes: Mapping[str, Any]) -> DType:
-    """Return the floating dtype of an operation's tensors, which its floating attributes share."""
+def _attribute_dtype(operation: Operation, name: str, boxes: Mapping[str, Any]) -> DType:
+    """Return the dtype of a float attribute: that of the operation's floating tensors, or of its integers."""
+    if name in operation.float32:
+        return float32
+    dtypes = []
     for given in boxes.values():
         for box in given if isinstance(given, tuple) else (given,):
             dtype = getattr(box, "dtype", None)
-            if isinstance(dtype, DType) and dtype.is_floating_point:
-                return dtype
-    return float32
+            if isinstance(dtype, DType):
+                dtypes.append(dtype)
+    floating = next((dtype for dtype in dtypes if dtype.is_floating_point), None)
+    return floating or (int32 if dtypes and dtypes[0] == int32 else float32)
 
 
-def _constant(name: str, parameter: Parameter, value: Any, floating: DType) -> Constant:
+def _constant(name: str, parameter: Parameter, value: Any, number: DType) -> Constant:
     if parameter.kind is Kind.STR:
         return Constant(name, string, (), value)
-    dtype = _ATTRIBUTE_DTYPES.get(parameter.kind, floating)
+    dtype = _ATTRIBUTE_DTYPES.get(parameter.kind, number)
     array = np.asarray(value, dtype=dtype.numpy)
     return Constant(name, as_dtype(array.dtype), array.shape, array)
 

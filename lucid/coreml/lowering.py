@@ -4,7 +4,8 @@ A value is *wide*, and stays float32, where float16 is known to break it:
 
 - its magnitude on the example calls comes near float16's largest number, 65504;
 - it is a constant beyond that, or is computed from one and nothing has bounded it since (a mask's -1e9 or -3.4e38);
-- it is a scalar so small that rounding it loses its meaning (Adam's 1e-8);
+- it is a scalar so small that rounding it loses its meaning (Adam's 1e-8), or a sum with one;
+- it counts: a sum over true and false;
 - it is made from integers, or integers are made from it: float16 counts to 2048, and who knows what they will be;
 - it feeds the sine or cosine of a large angle;
 - the author lifted it from float16 on purpose, or the spec names it.
@@ -71,16 +72,23 @@ def wide_values(function: Function, seen: Profile, keep: Sequence[str] = ()) -> 
             wide.add(value)
     for node in function.nodes:
         inputs = [value for value in arguments(node) if value not in wide]
-        if node.op == "cast" and any(value.dtype in _WIDE_INTEGERS for value in inputs):
-            wide.update(value for value in node.outputs if value.dtype == float32)
-        elif node.op == "cast" and node.output.dtype in _WIDE_INTEGERS:
+        if node.op == "cast" and node.output.dtype in _WIDE_INTEGERS:
             _widen_sources(inputs, made_by, wide)
-        elif node.op == "cast" and any(value.dtype == float16 for value in inputs):
+        elif _gives_wide(node, made_by):
             wide.update(value for value in node.outputs if value.dtype == float32)
         elif node.op in ("sin", "cos", "tan") and any(seen.peak.get(value.name, 0.0) > _ANGLE for value in inputs):
             _widen_sources(inputs, made_by, wide)
     wide |= _kept(function, keep)
     return _with_islands(function, wide | _beyond(function))
+
+
+def _gives_wide(node: Node, made_by: Mapping[Value, Node]) -> bool:
+    """Whether float16 cannot hold a node's result, whatever the example calls show."""
+    if node.op == "cast":
+        return any(value.dtype == float16 or value.dtype in _WIDE_INTEGERS for value in arguments(node))
+    if node.op in ("add", "maximum"):
+        return any(_is_lost(value) for value in arguments(node))
+    return node.op in ("reduce_sum", "cumsum") and any(_is_truth(value, made_by) for value in arguments(node))
 
 
 def _beyond(function: Function) -> set[Value]:
@@ -147,19 +155,35 @@ def _widen_sources(values: Iterable[Value], made_by: Mapping[Value, Node], wide:
 def _floats(function: Function) -> Iterable[Value]:
     yield from (value for value in function.inputs if value.dtype == float32)
     for node in function.nodes:
-        yield from (value for value in (*arguments(node), *node.outputs) if value.dtype == float32)
+        yield from (value for value in (*_following(node), *node.outputs) if value.dtype == float32)
+
+
+def _following(node: Node) -> Iterable[Value]:
+    """Yield the values a node reads but for the attributes that stay float32 beside a float16 tensor."""
+    own = [node.inputs[name] for name in ops.find(node.op).float32 if name in node.inputs]
+    return (value for value in arguments(node) if value not in own)
 
 
 def _breaks(constant: Constant) -> bool:
     """Whether rounding a constant to float16 changes what it means."""
-    if isinstance(constant.data, str) or constant.data.size == 0:
+    return _overflows(constant) or _is_lost(constant)
+
+
+def _is_lost(value: Value) -> bool:
+    """Whether a value is a constant number, so small that float16 keeps too little of it."""
+    if not isinstance(value, Constant) or isinstance(value.data, str) or value.dtype != float32 or value.data.size != 1:
         return False
-    if _overflows(constant):
-        return True
-    if constant.data.size > 1:
+    number = abs(float(value.data.reshape(-1)[0]))
+    return 0.0 < number < 1.0 and abs(float(np.float16(number)) - number) > _LOST * number
+
+
+def _is_truth(value: Value, made_by: Mapping[Value, Node]) -> bool:
+    """Whether a value is made from booleans or small integers."""
+    node = made_by.get(value)
+    if node is None or node.op != "cast":
         return False
-    number = abs(float(constant.data.reshape(-1)[0]))
-    return 0.0 < number < np.inf and abs(float(np.float16(number)) - number) > _LOST * number
+    source = node.inputs["x"]
+    return isinstance(source, Value) and not source.dtype.is_floating_point
 
 
 def _overflows(constant: Constant) -> bool:
@@ -223,12 +247,15 @@ class _Lowering:
         return new
 
     def _lower(self, node: Node) -> None:
-        floats = [value for value in (*arguments(node), *node.outputs) if value.dtype == float32]
+        own = ops.find(node.op).float32
+        floats = [value for value in (*_following(node), *node.outputs) if value.dtype == float32]
         dtype = float32 if any(value in self.wide for value in floats) else float16
         if node.op == "cast":
             self._lower_cast(node, dtype)
             return
-        inputs = {name: self._argument(argument, dtype) for name, argument in node.inputs.items()}
+        inputs = {
+            name: self._argument(argument, float32 if name in own else dtype) for name, argument in node.inputs.items()
+        }
         outputs = tuple(self._output(value, dtype) for value in node.outputs)
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
 
