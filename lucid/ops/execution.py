@@ -18,7 +18,7 @@ __all__ = ["attribute_of", "dispatch", "evaluate", "execute"]
 
 
 def dispatch(operation: Operation, arguments: Mapping[str, Any]) -> Any:
-    """Apply an operation to bound arguments: an argument with a ``__lucid_apply__`` of its own (a Tensor) takes over."""
+    """Apply an operation to bound arguments: one with a ``__lucid_apply__`` of its own (a Tensor) takes over."""
     for name, parameter in operation.parameters.items():
         argument = arguments[name]
         for candidate in argument if parameter.kind is Kind.ARRAYS and argument is not None else (argument,):

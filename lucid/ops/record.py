@@ -3,7 +3,8 @@
 A family file defines an operation by its kernel, whose signature *is* MIL's list of inputs:
 
 - ``Array`` and ``Sequence[Array]`` are values that may be computed at run time;
-- plain Python types (``int``, ``float``, ``bool``, ``str``, ``Ints``, ``Bools``) are attributes, known when the program is made.
+- plain Python types (``int``, ``float``, ``bool``, ``str``, ``Ints``, ``Bools``) are attributes, known when the program
+  is made.
 
 Everything else (the function ``lucid.ops.<name>``, recording, execution, the package's reader and writer, the tests) is
 derived from the record.
@@ -15,6 +16,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from lucid.errors import InternalError, ShapeError
@@ -24,6 +26,7 @@ __all__ = ["Kind", "Operation", "Parameter", "Sample", "operation", "registry", 
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 OPSETS = ("iOS15", "iOS16", "iOS17", "iOS18")
+FACETS = ("dtype", "variable", "integers", "bytes", "bool")
 
 
 class Kind(Enum):
@@ -87,7 +90,16 @@ def sample(*gives: Any, **inputs: Any) -> Sample:
 class Operation:
     """An operation of MIL.
 
-    ``since`` is the first opset that has it. ``exact`` operations move, select or compare values and round nothing.
+    ``since`` is the first opset that has it. ``later`` is what opsets after that one added, each with the opset:
+
+    - ``name``: the input; ``name=value``: a value of it;
+    - ``name:dtype``: a floating dtype of its own, where it had to share that of the first input;
+    - ``name:variable``: being computed at run time, where it had to be a constant;
+    - ``name:integers``: integers of 8 and 16 bits (``name:bytes`` where those of 8 bits came later still);
+    - ``name:bool``: elements of bool.
+
+    The attributes in ``float32`` are written as float32 whatever the dtype of the first input, because their usual
+    values are nothing in float16. ``exact`` operations move, select or compare values and round nothing.
     The outputs of a ``typed`` operation have the dtype that an attribute (or the kind of the operation) says; the
     floating outputs of all others have the dtype of their floating inputs. ``pure`` operations give the same result
     for the same inputs and have no other effect.
@@ -102,6 +114,8 @@ class Operation:
     exact: bool = False
     typed: bool = False
     pure: bool = True
+    later: Mapping[str, str] = field(default_factory=dict, repr=False)
+    float32: tuple[str, ...] = ()
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
@@ -116,7 +130,9 @@ class Operation:
         unknown = [name for name in kwargs if name not in self.parameters or name in bound]
         if unknown or len(args) > len(self.parameters):
             takes = ", ".join(self.parameters)
-            raise ShapeError(f"{self.name}: cannot take {', '.join(unknown) or f'{len(args)} arguments'}. It takes {takes}.")
+            raise ShapeError(
+                f"{self.name}: cannot take {', '.join(unknown) or f'{len(args)} arguments'}. It takes {takes}."
+            )
         bound.update(kwargs)
         for name, parameter in self.parameters.items():
             if name not in bound:
@@ -136,7 +152,14 @@ registry: dict[str, Operation] = {}
 
 
 def operation(
-    *samples: Sample, since: str = "iOS15", exact: bool = False, typed: bool = False, pure: bool = True, name: str | None = None
+    *samples: Sample,
+    since: str = "iOS15",
+    exact: bool = False,
+    typed: bool = False,
+    pure: bool = True,
+    name: str | None = None,
+    later: Mapping[str, str] | None = None,
+    float32: tuple[str, ...] = (),
 ) -> Callable[[Kernel], Operation]:
     """Register the decorated kernel as an operation. An incomplete record is refused when its file is imported.
 
@@ -156,12 +179,38 @@ def operation(
             raise InternalError(f"operation {mil}: registered twice.")
         if not samples or not kernel.__doc__ or since not in OPSETS:
             raise InternalError(f"operation {mil}: needs a docstring, an opset and a sample with literal values.")
+        _check_later(mil, parameters, since, later or {}, float32)
         family = kernel.__module__.rpartition(".")[2]
-        record = Operation(mil, kernel, parameters, since, family, samples, exact, typed, pure)
+        record = Operation(
+            mil,
+            kernel,
+            parameters,
+            since,
+            family,
+            samples,
+            exact,
+            typed,
+            pure,
+            MappingProxyType(dict(later or {})),
+            float32,
+        )
         registry[mil] = record
         return record
 
     return register
+
+
+def _check_later(
+    mil: str, parameters: Mapping[str, Parameter], since: str, later: Mapping[str, str], float32: tuple[str, ...]
+) -> None:
+    """Refuse additions that name no input, no facet of inputs or no opset after the first."""
+    for key, opset in later.items():
+        name, _, facet = key.partition("=")[0].partition(":")
+        if name not in parameters or (facet or FACETS[0]) not in FACETS or opset not in OPSETS or opset <= since:
+            raise InternalError(f"operation {mil}: later says {key!r}: {opset!r}, which is no addition to an input.")
+    for name in float32:
+        if name not in parameters or parameters[name].kind is not Kind.FLOAT:
+            raise InternalError(f"operation {mil}: float32 names {name!r}, which is no attribute of kind float.")
 
 
 def _kind(annotation: Any) -> Kind:

@@ -61,6 +61,71 @@ def test_record_is_mils(name: str, definitions: dict[str, dict[str, Any]]) -> No
             assert given == expected, key
 
 
+@pytest.mark.parametrize("name", sorted(set(registry) - OUTSIDE_MIL))
+def test_additions_are_mils(name: str, definitions: dict[str, dict[str, Any]]) -> None:
+    recorded = {key: opset for key, opset in registry[name].later.items() if "=" not in key}
+    assert recorded == mil_additions(definitions[name])
+
+
+def mil_additions(versions: dict[str, Any]) -> dict[str, str]:
+    """Return what later versions of an operation added to the first, under the keys of ``Operation.later``."""
+    first, *_ = versions
+    added: dict[str, str] = {}
+    for name in list(versions.values())[-1].input_spec.input_types:
+        having = {opset: each for opset, each in versions.items() if name in each.input_spec.input_types}
+        start, *_ = having
+        if start != first:
+            added[name] = start
+        facets = {opset: facets_of(each, name) for opset, each in having.items()}
+        for facet in ("dtype", "variable", "integers", "bytes", "bool"):
+            since = next((opset for opset, found in facets.items() if facet in found), start)
+            if since != start:
+                added[f"{name}:{facet}"] = since
+        if added.get(f"{name}:bytes") == added.get(f"{name}:integers"):
+            added.pop(f"{name}:bytes", None)
+    return added
+
+
+def facets_of(definition: Any, name: str) -> set[str]:
+    """Return what a definition lets an input be."""
+    from coremltools.converters.mil.mil import types
+
+    kind = definition.input_spec.input_types[name]
+    if type(kind).__name__ != "TensorInputType":
+        return set()
+    symbol = getattr(kind, "type_domain_id", None)
+    domain = definition.type_domains[symbol] if symbol else kind.type_domain
+    domain = set(domain) if isinstance(domain, tuple | list | set | frozenset) else {domain}
+    found = {
+        "dtype": symbol != "T",
+        "variable": not kind.const,
+        "integers": domain & {types.int8, types.uint8, types.int16, types.uint16},
+        "bytes": domain & {types.int8, types.uint8},
+        "bool": types.bool in domain,
+    }
+    return {facet for facet, holds in found.items() if holds}
+
+
+def test_same_lower_is_of_ios16() -> None:
+    """The one value of an attribute that came later, which the definitions refuse in code."""
+    import coremltools as ct
+    from coremltools.converters.mil.mil import Builder as mb  # noqa: N813
+
+    def pooling(name: str) -> Any:
+        return lambda x: getattr(mb, name)(x=x, kernel_sizes=[2, 2], pad_type="same_lower")
+
+    weight = np.ones((1, 1, 2, 2), np.float32)
+    apply = {name: pooling(name) for name in ("avg_pool", "l2_pool", "max_pool")}
+    apply["conv"] = lambda x: mb.conv(x=x, weight=weight, pad_type="same_lower")
+    recorded = {name: record.later for name, record in registry.items() if any("=" in key for key in record.later)}
+    assert {name: later["pad_type=same_lower"] for name, later in recorded.items()} == dict.fromkeys(apply, "iOS16")
+    for call in apply.values():
+        program = mb.program([mb.TensorSpec((1, 1, 4, 4))], opset_version=ct.target.iOS16)(call)
+        assert len(program.functions["main"].outputs) == 1
+        with pytest.raises(ValueError, match="same_lower"):
+            mb.program([mb.TensorSpec((1, 1, 4, 4))], opset_version=ct.target.iOS15)(call)
+
+
 def mil_defaults(definition: Any) -> dict[str, Any]:
     """Return the defaults that a definition gives to its inputs, for float32 tensors of rank 4."""
     from coremltools.converters.mil.mil import types

@@ -41,6 +41,7 @@ _INF, _NAN = float("inf"), float("nan")
 @operation(
     sample([1.0, 2.0, -0.5, 2.0], x=[1.0, 5.0, -1.0, _INF], alpha=0.5, beta=2.0),
     sample([-1.0, -2.0], x=[3.0, -4.0], alpha=0.5, beta=-1.0),
+    later={"alpha:dtype": "iOS17", "beta:dtype": "iOS17"},
 )
 def clamped_relu(x: Array, alpha: float, beta: float) -> Array:
     """Return ``min(beta, x)`` where ``x >= 0``, elsewhere ``min(beta, alpha * x)``.
@@ -51,7 +52,10 @@ def clamped_relu(x: Array, alpha: float, beta: float) -> Array:
     return xp.minimum(xp.where(x >= 0, x, x * alpha), beta)
 
 
-@operation(sample([1.0, 0.0, -1.2642411, -2.0, _INF], x=[1.0, 0.0, -1.0, -_INF, _INF], alpha=2.0))
+@operation(
+    sample([1.0, 0.0, -1.2642411, -2.0, _INF], x=[1.0, 0.0, -1.0, -_INF, _INF], alpha=2.0),
+    later={"alpha:dtype": "iOS17"},
+)
 def elu(x: Array, alpha: float) -> Array:
     """Return `x` where ``x > 0``, elsewhere ``alpha * (e ** x - 1)``, without cancellation near 0."""
     xp = namespace(x)
@@ -87,13 +91,16 @@ def gelu(x: Array, mode: str = "EXACT") -> Array:
     raise UsageError(f"gelu: mode is {mode!r}, expected EXACT, TANH_APPROXIMATION or SIGMOID_APPROXIMATION.")
 
 
-@operation(sample([2.0, -0.5, 0.0, -_INF], x=[2.0, -2.0, 0.0, -_INF], alpha=0.25))
+@operation(sample([2.0, -0.5, 0.0, -_INF], x=[2.0, -2.0, 0.0, -_INF], alpha=0.25), later={"alpha:dtype": "iOS17"})
 def leaky_relu(x: Array, alpha: float) -> Array:
     """Return `x` where ``x >= 0``, elsewhere ``alpha * x``."""
     return namespace(x).where(x >= 0, x, x * alpha)
 
 
-@operation(sample([3.5, -1.5, _INF], x=[2.0, -0.5, _INF], alpha=2.0, beta=-0.5))
+@operation(
+    sample([3.5, -1.5, _INF], x=[2.0, -0.5, _INF], alpha=2.0, beta=-0.5),
+    later={"alpha:dtype": "iOS17", "beta:dtype": "iOS17"},
+)
 def linear_activation(x: Array, alpha: float, beta: float) -> Array:
     """Return ``x * alpha + beta``."""
     return x * alpha + beta
@@ -102,6 +109,7 @@ def linear_activation(x: Array, alpha: float, beta: float) -> Array:
 @operation(
     sample([[[1.0, -0.5], [2.0, -4.0]]], x=[[[1.0, -1.0], [2.0, -2.0]]], alpha=[0.5, 2.0]),
     sample([[[[0.0, -0.25]]]], x=[[[[0.0, -1.0]]]], alpha=[0.25]),
+    later={"alpha:dtype": "iOS17"},
 )
 def prelu(x: Array, alpha: Array) -> Array:
     """Return `x` where ``x > 0``, elsewhere ``alpha * x``. x: (B, C, ...) of rank 3, 4 or 5; alpha: (C,).
@@ -127,7 +135,10 @@ def relu6(x: Array) -> Array:
     return xp.minimum(xp.maximum(x, 0), 6)
 
 
-@operation(sample([1.5231884, 0.0, -2.0], x=[2.0, 0.0, -_INF], alpha=2.0, beta=0.5))
+@operation(
+    sample([1.5231884, 0.0, -2.0], x=[2.0, 0.0, -_INF], alpha=2.0, beta=0.5),
+    later={"alpha:dtype": "iOS17", "beta:dtype": "iOS17"},
+)
 def scaled_tanh(x: Array, alpha: float, beta: float) -> Array:
     """Return ``alpha * tanh(beta * x)``."""
     return alpha * namespace(x).tanh(x * beta)
@@ -139,7 +150,10 @@ def sigmoid(x: Array) -> Array:
     return 1.0 / (namespace(x).exp(-x) + 1.0)
 
 
-@operation(sample([0.5, 1.0, 0.0, 0.75], x=[0.0, 9.0, -_INF, 1.0], alpha=0.25, beta=0.5))
+@operation(
+    sample([0.5, 1.0, 0.0, 0.75], x=[0.0, 9.0, -_INF, 1.0], alpha=0.25, beta=0.5),
+    later={"alpha:dtype": "iOS17", "beta:dtype": "iOS17"},
+)
 def sigmoid_hard(x: Array, alpha: float, beta: float) -> Array:
     """Return ``min(max(alpha * x + beta, 0), 1)``."""
     xp = namespace(x)
@@ -187,7 +201,8 @@ def softplus(x: Array) -> Array:
         x=[[[0.0, 1.0], [0.5, 100.0]]],
         alpha=[1.0, 2.0],
         beta=[1.0, 2.0],
-    )
+    ),
+    later={"alpha:dtype": "iOS17", "beta:dtype": "iOS17"},
 )
 def softplus_parametric(x: Array, alpha: Array, beta: Array) -> Array:
     """Return ``alpha * log(1 + e ** (beta * x))``. x: (B, C, ...) of rank 3 or more; alpha, beta: (C,).
@@ -210,7 +225,9 @@ def softsign(x: Array) -> Array:
 
 
 @operation(
-    sample([0.0, 1.0, 2.0, _NAN], x=[0.5, 1.0, 2.0, _NAN], alpha=1.0), sample([0.0, -1.0], x=[-3.0, -1.0], alpha=-2.0)
+    sample([0.0, 1.0, 2.0, _NAN], x=[0.5, 1.0, 2.0, _NAN], alpha=1.0),
+    sample([0.0, -1.0], x=[-3.0, -1.0], alpha=-2.0),
+    later={"alpha:dtype": "iOS17"},
 )
 def thresholded_relu(x: Array, alpha: float) -> Array:
     """Return `x` where ``x >= alpha``, elsewhere 0. NaN stays NaN, as in MIL's value function."""

@@ -58,6 +58,7 @@ def _check(name: str, x: Any, weight: Any, bias: Any, groups: int, *, is_transpo
         [[[2.0, 6.0, 4.0]]], x=[[[1.0, 2.0, 3.0, 4.0, 5.0]]], weight=[[[1.0, 0.0, 1.0]]], strides=(2,), pad_type="same"
     ),
     sample([[[4.0, 2.0]]], x=[[[1.0, 2.0, 3.0]]], weight=[[[1.0, 1.0]]], pad_type="custom", pad=(0, 1), dilations=(2,)),
+    later={"weight:dtype": "iOS17", "bias:dtype": "iOS17", "bias:variable": "iOS17", "pad_type=same_lower": "iOS16"},
 )
 def conv(
     x: Array,
@@ -132,6 +133,7 @@ def _depthwise(xp: Any, views: Any, weight: Any, groups: int) -> Any:
         pad=(1, 1),
         pad_type="custom",
     ),
+    later={"weight:dtype": "iOS17", "weight:variable": "iOS17", "bias:dtype": "iOS17", "bias:variable": "iOS17"},
 )
 def conv_transpose(
     x: Array,

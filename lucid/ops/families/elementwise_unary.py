@@ -160,6 +160,8 @@ def floor(x: Array) -> Array:
 @operation(
     sample([0.49997500, 10000.0], x=[2.0, 0.0]),
     sample([0.5, -4.0, _INF], x=[2.0, -0.25, 0.0], epsilon=0.0),
+    later={"epsilon:dtype": "iOS17"},
+    float32=("epsilon",),
 )
 def inverse(x: Array, epsilon: float = 1e-4) -> Array:
     """Return ``1 / (x + epsilon)``."""
@@ -169,6 +171,8 @@ def inverse(x: Array, epsilon: float = 1e-4) -> Array:
 @operation(
     sample([0.0, 0.6931472, -103.27893, _NAN], x=[1.0, 2.0, 0.0, -1.0]),
     sample([0.6931472, -_INF], x=[1.0, -1.0], epsilon=1.0),
+    later={"epsilon:dtype": "iOS17"},
+    float32=("epsilon",),
 )
 def log(x: Array, epsilon: float = 1e-45) -> Array:
     """Return the natural logarithm of ``x + epsilon``.
@@ -195,6 +199,8 @@ def round_(x: Array) -> Array:
     sample([0.5, 1.0, _NAN], x=[4.0, 1.0, -1.0]),
     sample([2.0, 1.0, 0.0], x=[0.0, 0.75, _INF], epsilon=0.25),
     sample([_INF], x=[0.0], epsilon=0.0),
+    later={"epsilon:dtype": "iOS17"},
+    float32=("epsilon",),
 )
 def rsqrt(x: Array, epsilon: float = 1e-12) -> Array:
     """Return ``1 / sqrt(x + epsilon)``. A program that says the default epsilon in float16 says 0."""
@@ -262,6 +268,7 @@ def threshold(x: Array, alpha: float) -> Array:
     sample([1.0, 0.0], x=[True, False], dtype="fp32"),
     sample([True, False, True], x=[0.5, -0.0, _NAN], dtype="bool"),
     typed=True,
+    later={"x:integers": "iOS17"},
 )
 def cast(x: Array, dtype: str) -> Array:
     """Return the elements in another dtype: fp16, fp32, int32, bool, and from opset iOS17 int8, uint8, int16, uint16.

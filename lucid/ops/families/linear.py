@@ -17,6 +17,7 @@ __all__ = ["einsum", "linear", "matmul"]
     sample([[4.0, 10.0]], x=[[1.0, 2.0]], weight=[[2.0, 1.0], [3.0, 4.0]], bias=[0.0, -1.0]),
     sample([[[5], [11]]], x=[[[1, 2], [3, 4]]], weight=[[1, 2]]),
     sample([7.0], x=[1.0, 2.0], weight=[[1.0, 3.0]]),
+    later={"weight:dtype": "iOS17", "bias:dtype": "iOS17"},
 )
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """Return ``x @ weight.T + bias``. ``x``: (*D, in), ``weight``: (out, in), ``bias``: (out,); the result: (*D, out).
@@ -47,6 +48,7 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     sample([[1, 2], [2, 4]], x=[[1, 2]], y=[[1], [2]], transpose_x=True, transpose_y=True),
     sample(11.0, x=[1.0, 2.0], y=[3.0, 4.0]),
     sample([[3, 4], [3, 4]], x=[1, 0], y=[[[3, 4], [5, 6]], [[3, 4], [5, 6]]]),
+    later={"y:dtype": "iOS17"},
 )
 def matmul(x: Array, y: Array, transpose_x: bool = False, transpose_y: bool = False) -> Array:
     """Return the matrix product of the last two axes; the axes before them broadcast as NumPy's do.

@@ -59,6 +59,13 @@ def _standardized(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
         epsilon=0.0,
     ),
     sample([[[0.5]]], x=[[[1.0]]], mean=[0.0], variance=[3.75], epsilon=0.25),
+    later={
+        "mean:dtype": "iOS17",
+        "variance:dtype": "iOS17",
+        "gamma:dtype": "iOS17",
+        "beta:dtype": "iOS17",
+        "epsilon:dtype": "iOS17",
+    },
 )
 def batch_norm(
     x: Array, mean: Array, variance: Array, gamma: Array | None = None, beta: Array | None = None, epsilon: float = 1e-5
@@ -76,6 +83,7 @@ def batch_norm(
 @operation(
     sample([[[-1.0, 1.0]]], x=[[[1.0, 3.0]]], epsilon=0.0),
     sample([[[-1.0, 3.0], [0.5, 0.5]]], x=[[[1.0, 3.0], [5.0, 5.0]]], gamma=[2.0, 2.0], beta=[1.0, 0.5], epsilon=1e-7),
+    later={"gamma:dtype": "iOS17", "beta:dtype": "iOS17", "epsilon:dtype": "iOS17"},
 )
 def instance_norm(x: Array, gamma: Array | None = None, beta: Array | None = None, epsilon: float = 1e-5) -> Array:
     """Standardize each channel of each batch entry over its pixels, then scale and shift per channel.
@@ -90,6 +98,7 @@ def instance_norm(x: Array, gamma: Array | None = None, beta: Array | None = Non
 @operation(
     sample([[[0.6, 0.8]]], x=[[[3.0, 4.0]]]),
     sample([[[[0.6], [0.8]]], [[[0.0], [0.0]]]], x=[[[[3.0], [4.0]]], [[[0.0], [0.0]]]]),
+    later={"epsilon:dtype": "iOS17"},
 )
 def l2_norm(x: Array, epsilon: float = 1e-6) -> Array:
     """Return ``x / sqrt(sum(x^2) + epsilon)``, the sum over the last three axes of `x`, which has rank 3 or more."""
@@ -103,6 +112,7 @@ def l2_norm(x: Array, epsilon: float = 1e-6) -> Array:
     sample([[-1.0, 1.0], [-1.0, 1.0]], x=[[1.0, 3.0], [2.0, 8.0]], axes=(1,), epsilon=0.0),
     sample([[1.0, 3.0]], x=[[5.0, 5.0]], axes=(-1,), gamma=[7.0, 7.0], beta=[1.0, 3.0]),
     sample([[-1.0, 1.0], [1.0, -1.0]], x=[[1.0, 3.0], [3.0, 1.0]], epsilon=0.0),
+    later={"gamma:dtype": "iOS17", "beta:dtype": "iOS17", "epsilon:dtype": "iOS17"},
 )
 def layer_norm(
     x: Array, axes: Ints | None = None, gamma: Array | None = None, beta: Array | None = None, epsilon: float = 1e-5
@@ -130,6 +140,7 @@ def layer_norm(
 @operation(
     sample([[[1.0], [0.5], [0.5]]], x=[[[1.0], [1.0], [1.0]]], size=2, alpha=2.0, beta=1.0, k=0.0),
     sample([[[0.16666667], [0.2], [0.22222222]]], x=[[[1.0], [2.0], [2.0]]], size=3, alpha=3.0, beta=1.0),
+    later={"alpha:dtype": "iOS17", "beta:dtype": "iOS17", "k:dtype": "iOS17"},
 )
 def local_response_norm(x: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Array:
     """Return ``x / (k + alpha / size * s)^beta``, where s sums the squares of ``size`` neighbouring channels.

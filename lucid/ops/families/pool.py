@@ -104,6 +104,7 @@ def _reduced(x: Any, combine: Callable[..., Any], kernel: Ints, strides: Ints, c
         exclude_padding_from_average=True,
         ceil_mode=True,
     ),
+    later={"pad_type=same_lower": "iOS16"},
 )
 def avg_pool(
     x: Array,
@@ -137,6 +138,7 @@ def avg_pool(
 @operation(
     sample([[[5.0, 5.0]]], x=[[[3.0, 4.0, -3.0]]], kernel_sizes=(2,), pad_type="valid"),
     sample([[[3.0, 5.0]]], x=[[[3.0, 4.0, 3.0]]], kernel_sizes=(2,), strides=(2,), pad_type="custom", pad=(1, 0)),
+    later={"pad_type=same_lower": "iOS16"},
 )
 def l2_pool(
     x: Array,
@@ -163,6 +165,7 @@ def l2_pool(
     ),
     sample([[[[4.0]]]], x=[[[[1.0, 2.0], [4.0, 3.0]]]], kernel_sizes=(2, 2), strides=(2, 2), pad_type="same"),
     exact=True,
+    later={"pad_type=same_lower": "iOS16"},
 )
 def max_pool(
     x: Array,

@@ -42,6 +42,7 @@ _INDEX_DTYPES = ("int32", "uint16")
     sample([[2]], x=[[-3, -2147483648, 7]], keep_dims=True),
     exact=True,
     typed=True,
+    later={"output_dtype": "iOS17"},
 )
 def reduce_argmax(x: Array, axis: int = -1, keep_dims: bool = False, output_dtype: str = "int32") -> Array:
     """Return the place of the largest element along ``axis``, as int32 or, from opset iOS17, uint16.
@@ -57,6 +58,7 @@ def reduce_argmax(x: Array, axis: int = -1, keep_dims: bool = False, output_dtyp
     sample([[1]], x=[[-3, -2147483648, 7]], keep_dims=True),
     exact=True,
     typed=True,
+    later={"output_dtype": "iOS17"},
 )
 def reduce_argmin(x: Array, axis: int = -1, keep_dims: bool = False, output_dtype: str = "int32") -> Array:
     """Return the place of the smallest element along ``axis``, as int32 or, from opset iOS17, uint16.

@@ -30,6 +30,13 @@ __all__ = ["gather", "gather_along_axis", "gather_nd", "scatter", "scatter_along
     sample(30, x=[10, 20, 30], indices=-1),
     sample([[[2], [1]], [[4], [4]]], x=[[1, 2], [3, 4]], indices=[[[1], [0]], [[1], [1]]], axis=1, batch_dims=1),
     exact=True,
+    later={
+        "x:integers": "iOS17",
+        "indices:integers": "iOS16",
+        "indices:bytes": "iOS17",
+        "batch_dims": "iOS16",
+        "validate_indices": "iOS17",
+    },
 )
 def gather(x: Array, indices: Array, axis: int = 0, batch_dims: int = 0, validate_indices: bool = False) -> Array:
     """Return the slices of `x` along ``axis`` that ``indices``, integers of any shape, name.
@@ -68,6 +75,7 @@ def _batched(xp: Any, x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
     sample([[1.0, 4.0]], x=[[1.0, 2.0], [3.0, 4.0]], indices=[[0, 1]]),
     sample([[3, 1], [5, 5]], x=[[1, 2, 3], [4, 5, 6]], indices=[[-1, 0], [1, 1]], axis=1),
     exact=True,
+    later={"x:integers": "iOS17", "indices:integers": "iOS16", "indices:bytes": "iOS17", "validate_indices": "iOS17"},
 )
 def gather_along_axis(x: Array, indices: Array, axis: int = 0, validate_indices: bool = False) -> Array:
     """Return ``out[..., i, ...] = x[..., indices[..., i, ...], ...]``, the index standing at ``axis``.
@@ -100,6 +108,13 @@ def _along(name: str, x: Any, indices: Any, axis: int, is_strict: bool) -> tuple
     sample([[3, 4]], x=[[1, 2], [3, 4]], indices=[[-1]]),
     sample([2, 3], x=[[1, 2], [3, 4]], indices=[[1], [0]], batch_dims=1),
     exact=True,
+    later={
+        "x:integers": "iOS17",
+        "indices:integers": "iOS16",
+        "indices:bytes": "iOS17",
+        "batch_dims": "iOS16",
+        "validate_indices": "iOS17",
+    },
 )
 def gather_nd(x: Array, indices: Array, batch_dims: int = 0, validate_indices: bool = False) -> Array:
     """Return the slices of `x` at coordinates: the last axis of ``indices`` holds one per axis, from ``batch_dims`` on.
@@ -167,6 +182,7 @@ def _written(name: str, data: Any, keys: tuple[Any, ...], updates: Any, mode: st
     sample([[9, 11, 13], [9, 11, 13]], data=[[1, 2, 3], [4, 5, 6]], indices=[1, 0], updates=[[5, 6, 7], [8, 9, 10]]),
     sample([6.0, 0.0, 0.0], data=[0.0, 0.0, 0.0], indices=[0, 0, 0], updates=[1.0, 2.0, 3.0]),
     sample([[1.0, 7.0]], data=[[1.0, 2.0]], indices=[-1], updates=[[7.0]], axis=1, mode="update"),
+    later={"validate_indices": "iOS17"},
 )
 def scatter(
     data: Array,
@@ -197,6 +213,7 @@ def scatter(
 @operation(
     sample([[1.0, 6.0]], data=[[1.0, 2.0]], indices=[[1, 1]], updates=[[1.0, 3.0]], axis=1),
     sample([[7, 2], [3, 8]], data=[[1, 2], [3, 4]], indices=[[0, -1]], updates=[[7, 8]], mode="update"),
+    later={"validate_indices": "iOS17"},
 )
 def scatter_along_axis(
     data: Array,
@@ -221,6 +238,7 @@ def scatter_along_axis(
 @operation(
     sample([[1.0, 7.0], [3.0, 4.0]], data=[[1.0, 2.0], [3.0, 4.0]], indices=[[0, 1]], updates=[5.0]),
     sample([[1, 2], [8, 9]], data=[[1, 2], [3, 4]], indices=[[-1]], updates=[[8, 9]], mode="update"),
+    later={"validate_indices": "iOS17"},
 )
 def scatter_nd(data: Array, indices: Array, updates: Array, mode: str = "add", validate_indices: bool = False) -> Array:
     """Return `data` with the slices at the coordinates in the last axis of ``indices`` combined with ``updates``.

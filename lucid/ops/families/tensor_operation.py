@@ -411,6 +411,13 @@ def tile(x: Array, reps: Array) -> Array:
     sample([_NAN, 2.0, 1.0], [1, 2, 0], x=[1.0, _NAN, 2.0], k=-1),
     sample([9], x=[1, 9], return_indices=False),
     exact=True,
+    later={
+        "x:integers": "iOS17",
+        "k:integers": "iOS17",
+        "sort": "iOS16",
+        "return_indices": "iOS16",
+        "output_indices_dtype": "iOS17",
+    },
 )
 def topk(
     x: Array,

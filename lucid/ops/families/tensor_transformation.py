@@ -43,6 +43,7 @@ __all__ = [
     sample([[[1], [2]]], x=[1, 2], axes=(-1, 0)),
     sample([[True]], x=True, axes=(0, -1)),
     exact=True,
+    later={"x:integers": "iOS17"},
 )
 def expand_dims(x: Array, axes: Ints) -> Array:
     """Insert axes of size 1: ``axes`` are their places in the result, ``-rank - len(axes) <= axis < rank + len(axes)``.
@@ -61,6 +62,7 @@ def expand_dims(x: Array, axes: Ints) -> Array:
     sample([[1, 2, 3]], x=[[1, 2, 3]], axes=(-1,)),
     sample(5, x=[[5]]),
     exact=True,
+    later={"x:integers": "iOS17"},
 )
 def squeeze(x: Array, axes: Ints | None = None) -> Array:
     """Remove axes of size 1: those of ``axes``, or all of them.
@@ -79,6 +81,7 @@ def squeeze(x: Array, axes: Ints | None = None) -> Array:
     sample([[[[1, 2], [3, 4]]]], x=[[1, 2], [3, 4]], shape=[1, 0, -1, 0]),
     sample([[1], [2]], x=[[1, 2]], shape=[-1, 1]),
     exact=True,
+    later={"x:integers": "iOS17", "shape:integers": "iOS17"},
 )
 def reshape(x: Array, shape: Array) -> Array:
     """Return the elements of `x` in row-major order under another shape. ``shape``: (K,) integers.
@@ -124,6 +127,7 @@ def _resolved_shape(old: tuple[int, ...], wanted: list[int]) -> tuple[int, ...]:
     sample([[7]], x=[7], ref_tensors=[[[0, 0], [0, 0]], [[5]]], begins=(1, 0), ends=(1, -1), end_masks=(False, True)),
     since="iOS16",
     exact=True,
+    later={"x:integers": "iOS17"},
 )
 def reshape_like(x: Array, ref_tensors: Sequence[Array], begins: Ints, ends: Ints, end_masks: Bools) -> Array:
     """Reshape `x` to the joined pieces of other tensors' shapes: ``ref_tensors[i].shape[begins[i]:ends[i]]``.
@@ -152,6 +156,7 @@ def reshape_like(x: Array, ref_tensors: Sequence[Array], begins: Ints, ends: Int
     sample([[[1.0], [2.0]]], x=[[[1.0, 2.0]]], perm=(0, -1, -2)),
     sample(3.0, x=3.0, perm=()),
     exact=True,
+    later={"x:integers": "iOS17"},
 )
 def transpose(x: Array, perm: Ints) -> Array:
     """Return `x` with its axes in another order: axis ``i`` of the result is axis ``perm[i]`` of `x`.
@@ -169,6 +174,7 @@ def transpose(x: Array, perm: Ints) -> Array:
     sample([[2.0, 1.0], [4.0, 3.0]], x=[[1.0, 2.0], [3.0, 4.0]], axes=(-1,)),
     sample([1.0, 2.0], x=[1.0, 2.0], axes=()),
     exact=True,
+    later={"x:integers": "iOS17"},
 )
 def reverse(x: Array, axes: Ints | None = None) -> Array:
     """Return `x` with the order of its elements turned round along ``axes`` (all of them by default)."""
@@ -179,6 +185,7 @@ def reverse(x: Array, axes: Ints | None = None) -> Array:
     sample([[2, 1, 3], [4, 5, 6]], x=[[1, 2, 3], [4, 5, 6]], lengths=[2, 0], seq_axis=1),
     sample([[3.0, 2.0], [1.0, 5.0]], x=[[1.0, 2.0], [3.0, 5.0]], lengths=[2, 1], seq_axis=0, batch_axis=1),
     exact=True,
+    later={"x:integers": "iOS17", "lengths:integers": "iOS17"},
 )
 def reverse_sequence(x: Array, lengths: Array, seq_axis: int = 0, batch_axis: int = 0) -> Array:
     """Turn round the first ``lengths[i]`` elements along ``seq_axis`` in slice ``i`` of ``batch_axis``.
@@ -219,6 +226,7 @@ def reverse_sequence(x: Array, lengths: Array, seq_axis: int = 0, batch_axis: in
     ),
     sample(2.0, x=[1.0, 2.0], begin=[1], end=[0], squeeze_mask=(True,)),
     exact=True,
+    later={"x:integers": "iOS17", "begin:integers": "iOS17", "end:integers": "iOS17", "stride:integers": "iOS17"},
 )
 def slice_by_index(
     x: Array,
@@ -246,6 +254,7 @@ def slice_by_index(
     sample([[2.0, 3.0]], x=[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], begin=[0, 1], size=[1, -1]),
     sample([3], x=[1, 2, 3], begin=[-1], size=[1]),
     exact=True,
+    later={"x:integers": "iOS17", "begin:integers": "iOS17", "size:integers": "iOS17"},
 )
 def slice_by_size(x: Array, begin: Array, size: Array) -> Array:
     """Return ``size[i]`` elements from ``begin[i]`` on along each axis. ``begin``, ``size``: (rank,) integers.
@@ -323,6 +332,7 @@ def slice_update(
     sample([[1, 2], [2, 3], [3, 4]], x=[1, 2, 3, 4], axis=0, size=2),
     sample([[[1.0], [2.0]], [[3.0], [4.0]]], x=[[1.0], [2.0], [3.0], [4.0], [5.0]], axis=-2, size=2, stride=2),
     exact=True,
+    later={"x:integers": "iOS17", "x:bool": "iOS17"},
 )
 def sliding_windows(x: Array, axis: int, size: int, stride: int = 1) -> Array:
     """Return all windows of ``size`` elements along ``axis``, ``stride`` elements apart.
