@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.coreml.golden.comparison import Tolerance, compare, default_tolerance
+from lucid.coreml.golden.comparison import Comparison, Tolerance, compare, default_tolerance
 from lucid.coreml.golden.fresh import FreshProcess, digest
 from lucid.coreml.golden.reference import Reference, refer
 from lucid.coreml.golden.verdict import Check, Departure, Series, Verdict
@@ -53,11 +53,7 @@ def check(
     results = [package.run(call, handle) for call in reference.calls]
     outputs = [_series(name, allowed[name], results, reference) for name in package.output_names]
     states = [
-        Series(
-            name,
-            allowed[name],
-            [compare(handle.read(name).astype(reference.states[name].dtype), reference.states[name], allowed[name])],
-        )
+        Series(name, allowed[name], [_compare_state(handle.read(name), reference.states[name], allowed[name])])
         for name in package.state_names
     ]
     checks = [_names_agree(package, reference)]
@@ -120,6 +116,22 @@ def _series(
         tolerance,
         [compare(_like(got[name], want[name]), want[name], tolerance) for got, want in pairs if name in want],
     )
+
+
+def _compare_state(got: NDArray[Any], want: NDArray[Any], tolerance: Tolerance) -> Comparison:
+    """Compare a final state; where Core ML's storage is narrower than the model's, a fault says what that costs."""
+    found = compare(got.astype(want.dtype), want, tolerance)
+    if found.passed or got.dtype == want.dtype or got.shape != want.shape:
+        return found
+    peak = float(np.max(np.abs(want)))
+    largest = float(np.finfo(got.dtype).max)
+    cost = (
+        f"whose steps are {np.spacing(got.dtype.type(peak)):.3g} there"
+        if peak <= largest
+        else f"which ends at {largest:g}"
+    )
+    text = f"states are stored in {got.dtype}, {cost}; carry {peak:.6g} as an input and an output, or reset it sooner"
+    return replace(found, fault=f"{found.fault}; {text}")
 
 
 def _like(got: NDArray[Any], want: NDArray[Any]) -> NDArray[Any]:
