@@ -106,7 +106,7 @@ def operation_tables() -> str:
         rows = (
             [
                 f"`{each.name}`",
-                each.since,
+                "; ".join([each.since, *(f"`{what}` {opset}" for what, opset in each.later.items())]),
                 str(len(each.samples)),
                 ", ".join(word for word in ("exact", "typed") if getattr(each, word)),
                 first_line(each),
@@ -177,8 +177,10 @@ def _answered(command: str, room: Path) -> str:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-m", *shlex.split(command)]
     done = subprocess.run(
-        words, capture_output=True, text=True, check=True, cwd=room, env=environment, encoding="utf-8"
+        words, capture_output=True, text=True, check=False, cwd=room, env=environment, encoding="utf-8"
     )
+    if done.returncode:
+        raise SystemExit(f"{command} ends with {done.returncode}: {done.stderr}")
     return f"```console\n$ {command}\n{done.stdout.rstrip()}\n```"
 
 
