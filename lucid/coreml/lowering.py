@@ -2,7 +2,8 @@
 
 A value is *wide*, and stays float32, where float16 is known to break it:
 
-- its magnitude on the example calls comes near float16's largest number, 65504;
+- its magnitude on the example calls comes near float16's largest number, 65504; a square's, or a mean of squares',
+  comes within a factor of 256, since other inputs that are 16 times as large make it overflow;
 - it is a constant beyond that, or is computed from one and nothing has bounded it since (a mask's -1e9 or -3.4e38);
 - it is a scalar so small that rounding it loses its meaning (Adam's 1e-8), or a sum with one;
 - it counts: a sum over true and false;
@@ -31,11 +32,12 @@ from lucid.graph import Argument, Constant, Function, Node, Pair, Value, argumen
 __all__ = ["lower", "wide_values"]
 
 LARGEST = 65504.0
-_MARGIN = 0.5
+_MARGIN, _MARGIN_OF_SQUARES = 1 / 2, 1 / 256
 _WIDE_INTEGERS = frozenset({int16, int32, uint16, uint32})  # those that go beyond 2048, up to which float16 counts
 _ANGLE = 16.0
 _LOST = 1 / 64
 _LARGE = 4096
+_KEEPING_SQUARES = ("add", "sub", "mul", "real_div", "reduce_mean", "reduce_sum", "reduce_max")
 # Operations whose results are small however large the input that is named here is.
 _BOUNDING = {
     **dict.fromkeys(("softmax", "sigmoid", "sigmoid_hard", "tanh", "erf", "sin", "cos", "atan", "log", "sign"), "x"),
@@ -67,8 +69,10 @@ def wide_values(function: Function, seen: Profile, keep: Sequence[str] = ()) -> 
     """Return the float32 values of a function that must stay float32."""
     wide: set[Value] = set()
     made_by: dict[Value, Node] = {value: node for node in function.nodes for value in node.outputs}
+    squares = _squares(function)
     for value in _floats(function):
-        if seen.peak.get(value.name, 0.0) > LARGEST * _MARGIN or (isinstance(value, Constant) and _breaks(value)):
+        limit = LARGEST * (_MARGIN_OF_SQUARES if value in squares else _MARGIN)
+        if seen.peak.get(value.name, 0.0) > limit or (isinstance(value, Constant) and _breaks(value)):
             wide.add(value)
     for node in function.nodes:
         inputs = [value for value in arguments(node) if value not in wide]
@@ -80,6 +84,17 @@ def wide_values(function: Function, seen: Profile, keep: Sequence[str] = ()) -> 
             _widen_sources(inputs, made_by, wide)
     wide |= _kept(function, keep)
     return _with_islands(function, wide | _beyond(function))
+
+
+def _squares(function: Function) -> set[Value]:
+    """Return the squares of values and what is summed, averaged or scaled of them, up to the root."""
+    found: set[Value] = set()
+    for node in function.nodes:
+        squares = node.op in ("square", "pow", "reduce_sum_square")
+        squares |= node.op == "mul" and node.inputs["x"] is node.inputs["y"]
+        if squares or (node.op in _KEEPING_SQUARES and not found.isdisjoint(arguments(node))):
+            found.update(node.outputs)
+    return found
 
 
 def _gives_wide(node: Node, made_by: Mapping[Value, Node]) -> bool:
