@@ -10,7 +10,7 @@ from typing import Any
 from lucid.capture import capture
 from lucid.coreml.interface import fit_interface
 from lucid.coreml.lowering import lower
-from lucid.coreml.opset import choose_target, require
+from lucid.coreml.opset import choose_target, fit_opset
 from lucid.coreml.options import ComputeUnits, DeploymentTarget, Metadata, Precision, State
 from lucid.coreml.package import Package, load
 from lucid.coreml.packaged import PackagedModel, package_of
@@ -74,7 +74,7 @@ def assemble(
 ) -> PackagedModel:
     """Turn a lowered graph with pairs into what a package holds: states, a fitting interface, lucid's record."""
     target = target or choose_target(function)
-    require(function, target)
+    function = fit_opset(function, target)
     stateful = fit_interface(simplify(make_stateful(function)), target)
     notes = {
         **metadata.user_defined,
