@@ -415,4 +415,5 @@ def test_any_changed_byte_is_read_or_refused(foreign: Path, tmp_path: Path, name
         cut = random.integers(0, len(whole)) if attempt % 2 else 0
         (path / member).write_bytes(changed[: len(whole) - cut])
         outcomes.add(_outcome(path))
-    assert outcomes == {"read", "refused"}
+    assert "refused" in outcomes
+    assert outcomes <= {"read", "refused"}
