@@ -43,11 +43,11 @@ def test_names() -> None:
     assert [name for name, _ in block.named_buffers()] == ["steps", "scratch"]
     assert [name for name, _ in block.named_modules()] == ["", "first", "second"]
     assert [name for name, _ in block.named_children()] == ["first", "second"]
-    assert [name for name, _ in block.named_parameters("net")][0] == "net.gain"
+    assert next(name for name, _ in block.named_parameters("net")) == "net.gain"
     assert [name for name, _ in block.named_parameters(recurse=False)] == ["gain"]
     assert len(list(block.parameters())) == 4
     assert len(list(block.buffers())) == 2
-    assert list(block.modules())[0] is block
+    assert next(block.modules()) is block
     assert list(block.children()) == [block.first, block.second]
     assert block.get_submodule("first") is block.first
     assert block.get_submodule("") is block
@@ -200,7 +200,7 @@ def test_mismatches_are_listed_and_nothing_is_changed() -> None:
         "    second.weight: the state_dict has shape (7, 3), the module (2, 3)."
     )
     assert {name: box.tolist() for name, box in block.state_dict().items()} == before
-    with pytest.raises(LoadError, match="second.weight"):
+    with pytest.raises(LoadError, match=r"second\.weight"):
         block.load_state_dict(state, strict=False)
     state["second.weight"] = lucid.zeros(2, 3)
     assert block.load_state_dict(state, strict=False) == (["first.weight"], ["firts.weight"])

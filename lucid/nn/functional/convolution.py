@@ -35,7 +35,8 @@ def _checked(name: str, x: Tensor, weight: Tensor, count: int, groups: int, axis
     expected = weight.shape[axis] * (groups if axis == 1 else 1)
     if full.shape[1] != expected or weight.shape[0] % groups:
         raise ShapeError(
-            f"{name}: x has {full.shape[1]} channels, expected {expected}: the weight is {weight.shape}, groups {groups}."
+            f"{name}: x has {full.shape[1]} channels, expected {expected}: "
+            f"the weight has shape {weight.shape}, groups is {groups}."
         )
     return full, is_single
 
