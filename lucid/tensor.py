@@ -219,6 +219,7 @@ class Tensor:
                 "Cast or reshape the value first."
             )
         self._value = value._value
+        self.requires_grad = self.requires_grad or value.requires_grad
         trace = current_trace()
         if trace is not None:
             trace.write(self)

@@ -232,6 +232,19 @@ def test_requires_grad_follows_the_operations() -> None:
         lucid.arange(2).requires_grad_()
 
 
+def test_a_written_value_brings_its_mark_along() -> None:
+    x, y = lucid.zeros(2), lucid.ones(2, requires_grad=True)
+    x[0] = y[1]
+    assert x.requires_grad
+    z = lucid.zeros(2)
+    with lucid.no_grad():
+        z += y
+    assert not z.requires_grad
+    z += y
+    assert z.requires_grad
+    assert y.copy_(lucid.zeros(2)).requires_grad
+
+
 def test_no_grad_is_a_decorator_too() -> None:
     @lucid.no_grad()
     def double(x: Any) -> Any:
