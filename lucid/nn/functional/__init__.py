@@ -15,6 +15,7 @@ from lucid.nn.functional import (
     loss,
     normalization,
     pooling,
+    resizing,
 )
 from lucid.nn.functional import (
     dropout as _dropout,
@@ -29,6 +30,7 @@ from lucid.nn.functional.linear import *
 from lucid.nn.functional.loss import *
 from lucid.nn.functional.normalization import *
 from lucid.nn.functional.pooling import *
+from lucid.nn.functional.resizing import *
 
 __all__ = ["one_hot", "pad", "sigmoid", "tanh"]
 __all__ += activations.__all__
@@ -39,3 +41,4 @@ __all__ += _linear.__all__
 __all__ += loss.__all__
 __all__ += normalization.__all__
 __all__ += pooling.__all__
+__all__ += resizing.__all__
