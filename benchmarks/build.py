@@ -3,8 +3,8 @@
     python benchmarks/build.py
 
 Both read the same GGUF file and write a float16 package of the same decoder with its caches as states; each runs as a
-whole process, in turn. The target is a quarter of coremltools' time, and a peak memory of all processes together that is
-at most 1.5 package sizes above the loaded float32 weights (538 MB).
+whole process, in turn. The target is a quarter of coremltools' time, and a peak memory of all processes together that
+is at most 1.5 package sizes above the loaded float32 weights (538 MB).
 
 The floor of lucid's time: the weights pass through memory once per model call (538 MB, 28 ms at 19 GB/s), and there are
 16 reference calls, 2 to trace, 16 to see ranges, 31 in the check and 16 in the fresh process: 81 calls, 2.3 s; reading
@@ -48,7 +48,8 @@ def main() -> None:
     stages = ", ".join(f"{name} {stage['seconds']:.1f}" for name, stage in manifest["run"]["stages"].items())
     print(f"lucid's stages in the last run, seconds: {stages}")
     print(f"time: {ratio:.3f} of coremltools' (target at most 0.25)")
-    print(f"peak of all processes above the float32 weights: {above:.2f} package sizes of {size / MEGABYTE:.0f} MB (target at most 1.5)")
+    sizes = f"{above:.2f} package sizes of {size / MEGABYTE:.0f} MB"
+    print(f"peak of all processes above the float32 weights: {sizes} (target at most 1.5)")
     sys.exit(ratio > 0.25 or above > 1.5)
 
 

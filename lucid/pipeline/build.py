@@ -148,6 +148,9 @@ def _lowered(spec: Spec, clock: _Clock) -> Lowered:
 
 def _refuse_foreign(place: Path, spec: Spec) -> None:
     """Refuse to replace a folder that holds anything but an earlier build of this package."""
+    blocked = next((parent for parent in place.parents if parent.exists() and not parent.is_dir()), None)
+    if blocked is not None:
+        raise UsageError(f"{blocked} is not a folder. Choose another place for the results.", where=str(place))
     if place.is_symlink() or (place.exists() and not place.is_dir()):
         raise UsageError("it is not a folder. Choose another place for the results.", where=str(place))
     if not place.is_dir():
