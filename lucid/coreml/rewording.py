@@ -104,9 +104,9 @@ def _without_zeros(node: Node, target: DeploymentTarget) -> Node:
         return node
     if None in node.output.shape:
         raise UnsupportedError(
-            f"operation reshape (-> {node.output.name}): shape {tuple(shape.data.tolist())} takes sizes of {x!r}, whose "
-            f"axes are more or fewer; that exists since iOS17, the deployment target is {target.value}. Raise the target "
-            "to iOS17 or write the sizes."
+            f"operation reshape (-> {node.output.name}): shape {tuple(shape.data.tolist())} has a 0 for a size of "
+            f"{x!r}, which with another number of axes exists since iOS17; the deployment target is {target.value}. "
+            "Raise the target to iOS17 or write the sizes."
         )
     return replace(node, inputs={**node.inputs, "shape": replace(shape, data=np.array(node.output.shape, np.int32))})
 
