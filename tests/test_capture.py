@@ -195,16 +195,17 @@ def test_an_input_turned_into_a_number_is_refused_with_its_place() -> None:
     def model(x: lucid.Tensor, position: lucid.Tensor) -> lucid.Tensor:
         return x * float(int(position[0]) + 1)
 
-    with pytest.raises(RefusedError, match=r"input position has no effect.*turned into Python numbers at .*test_capture.py:\d+"):
+    text = r"input position has no effect.*turned into Python numbers at .*test_capture.py:\d+"
+    with pytest.raises(RefusedError, match=text):
         capture(model, {"x": ONES, "position": lucid.tensor([2])})
 
 
 def test_an_unused_input_is_refused() -> None:
-    with pytest.raises(RefusedError, match="input y has no effect on any output. Use it, or leave it out"):
+    with pytest.raises(RefusedError, match=r"input y has no effect on any output\. Use it, or leave it out"):
         capture(lambda x, y: x + 1.0, {"x": ONES, "y": ONES})
 
 
-Named = namedtuple("Named", "first second")  # noqa: PYI024
+Named = namedtuple("Named", "first second")
 
 
 @dataclass
@@ -235,7 +236,12 @@ def test_outputs_are_named_by_what_is_returned(make: Any, names: list[str]) -> N
 
 @pytest.mark.parametrize(
     ("returned", "text"),
-    [(None, "return value output_0 is a NoneType"), (3, "is a int"), ((), "returns nothing"), ({"a": "b"}, "return value a is a str")],
+    [
+        (None, "return value output_0 is a NoneType"),
+        (3, "is a int"),
+        ((), "returns nothing"),
+        ({"a": "b"}, "return value a is a str"),
+    ],
 )
 def test_other_return_values_are_refused(returned: Any, text: str) -> None:
     with pytest.raises(TraceError, match=text):

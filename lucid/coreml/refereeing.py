@@ -122,7 +122,6 @@ class _CheckedWeights:
             return np.broadcast_to(np.zeros((), row.dtype.numpy), shape)
         return self._load_value(context, message)
 
-
     def _read(self, context: Any, message: Any, name: str, dtype: DType) -> Any:
         """Read a weight with coremltools' library; a float16 one as it is, since its caller makes two copies more."""
         if dtype == float16:

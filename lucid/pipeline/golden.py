@@ -10,6 +10,7 @@ from lucid.coreml.golden.fresh import FreshProcess
 from lucid.coreml.golden.verdict import Verdict
 from lucid.coreml.package import load
 from lucid.coreml.referee import start_referee
+from lucid.dtypes import float16
 from lucid.errors import GoldenError
 from lucid.pipeline.package import Packaged
 from lucid.pipeline.spec import Spec
@@ -50,7 +51,9 @@ def explain(verdict: Verdict) -> str:
     ]
     if verdict.departure is not None:
         lines.append(f"  It leaves the model at {verdict.departure}.")
+    if verdict.departure is not None and verdict.departure.dtype == float16:
         lines.append(
-            f'  Keep that value in float32 (lowering.float32 = ["{verdict.departure.value}"]), or change the model there.'
+            f'  Keep that value in float32 (lowering.float32 = ["{verdict.departure.value}"]), '
+            "or change the model there."
         )
     return "\n".join(lines)

@@ -106,5 +106,6 @@ def test_idle_nodes_go() -> None:
 def test_a_transpose_of_a_square_is_not_idle() -> None:
     square = Value("m", float32, (2, 2))
     for perm, count in (([1, 0], 1), ([0, 1], 0)):
-        turned = Node("transpose", {"x": square, "perm": Constant("p", int32, (2,), np.int32(perm))}, (Value("t", float32, (2, 2)),))
+        axes = Constant("p", int32, (2,), np.int32(perm))
+        turned = Node("transpose", {"x": square, "perm": axes}, (Value("t", float32, (2, 2)),))
         assert len(drop_idle(Function("main", (square,), (turned,), {"t": turned.output})).nodes) == count

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "verify_against"]
 
 _INTERLEAVED = 4
+_LOOKED_AT = 8
 _LEAVES = 0.05
 
 
@@ -42,8 +43,8 @@ def check(
     """Run a written package against the reference and return the verdict; nothing is raised for a failed point.
 
     1. the first call matches; 2. every later call matches; 3. the final states match; 4. a reset brings back the first
-    call; 5. interleaved states do not disturb each other; 6. a fresh process, where one is given, gives the same numbers;
-    7. the check can see: states held at zero change the outputs, and every input changes an output or a state.
+    call; 5. interleaved states do not disturb each other; 6. a fresh process, where one is given, gives the same
+    numbers; 7. the check can see: states held at zero change the outputs, and every input changes an output or a state.
     `tolerances` are by output and state name. With `seen`, a failure names the operation where it begins.
     """
     precision = _precision(package)
@@ -172,42 +173,58 @@ def _sees_state(package: Package, reference: Reference, results: Sequence[Mappin
     return Check(
         "sees the state",
         False,
-        f"with the state held at zero all {len(calls)} later calls give the same outputs: this check cannot tell whether "
-        "the state accumulates. Give more calls, or inputs that make the state matter",
+        f"with the state held at zero all {len(calls)} later calls give the same outputs: this check cannot tell "
+        "whether the state accumulates. Give more calls, or inputs that make the state matter",
     )
 
 
 def _sees_inputs(package: Package, reference: Reference, results: Sequence[Mapping[str, NDArray[Any]]]) -> Check:
-    """Change one input of the first call at a time: an output or a state must follow."""
-    first = reference.calls[0]
+    """Change one input at a time: on one of the first calls an output or a state must follow."""
+    unseen = dict.fromkeys(reference.calls[0])
     handle = package.make_state()
-    package.run(first, handle)
-    for name, array in first.items():
-        if not any(
-            _moves(package, {**first, name: other}, results[0], handle) for other in _others(reference, name, array)
-        ):
-            return Check(
-                "sees the inputs", False, f"input {name} has no effect on any output or state of the first call"
-            )
-    return Check("sees the inputs", True)
+    for call, result in list(zip(reference.calls, results, strict=True))[:_LOOKED_AT]:
+        before = {name: handle.read(name) for name in package.state_names}
+        package.run(call, handle)
+        for name in list(unseen):
+            others = _others(reference, name, call[name])
+            if any(_moves(package, {**call, name: other}, result, before, handle) for other in others):
+                del unseen[name]
+        if not unseen:
+            return Check("sees the inputs", True)
+    (name, *_) = unseen
+    count = min(len(results), _LOOKED_AT)
+    return Check(
+        "sees the inputs", False, f"input {name} has no effect on any output or state of the first {count} calls"
+    )
 
 
 def _others(reference: Reference, name: str, array: NDArray[Any]) -> list[NDArray[Any]]:
-    """Other values for an input: those of other calls, then the value moved by one either way."""
-    values = [call[name] for call in reference.calls[1:] if not np.array_equal(call[name], array)][:2]
+    """Other values for an input: those of other calls, then the value moved by one either way, all of it and a part."""
+    values = [call[name] for call in reference.calls if not np.array_equal(call[name], array)][:2]
+    every_other = (np.arange(array.size) % 2 == 0).reshape(array.shape)
     if array.dtype == np.bool_:
-        return [*values, ~array]
-    return [*values, array + array.dtype.type(1), array - array.dtype.type(1)]
+        return [*values, ~array, array ^ every_other]
+    one = array.dtype.type(1)
+    return [*values, array + one, array - one, array + every_other.astype(array.dtype)]
 
 
-def _moves(package: Package, call: Mapping[str, Any], result: Mapping[str, Any], before: StateHandle) -> bool:
+def _moves(
+    package: Package,
+    call: Mapping[str, Any],
+    result: Mapping[str, Any],
+    before: Mapping[str, NDArray[Any]],
+    after: StateHandle,
+) -> bool:
+    """Whether a call from the states `before` gives another result than `result`, or other states than `after`."""
     handle = package.make_state()
+    for name, array in before.items():
+        handle.write(name, array)
     try:
         outputs = package.run(call, handle)
     except LucidError:
         return True
     return not _equal(outputs, result) or any(
-        not np.array_equal(handle.read(name), before.read(name), equal_nan=True) for name in package.state_names
+        not np.array_equal(handle.read(name), after.read(name), equal_nan=True) for name in package.state_names
     )
 
 
@@ -240,7 +257,7 @@ def find_departure(package: Package, reference: Reference, seen: Profile) -> Dep
             with np.errstate(all="ignore"):
                 error = float(np.max(np.abs(got - wanted))) / scale
             if not error <= _LEAVES:
-                found.append(Departure(index, made_by.get(value.name, "?"), value.name, error))
+                found.append(Departure(index, made_by.get(value.name, "?"), value.name, error, value.dtype))
 
         package.run_observed(call, handle, observe)
         if found:

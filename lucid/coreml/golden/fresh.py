@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["FreshProcess", "digest", "serve"]
 
 _ROOT = Path(__file__).parents[3]
-_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import lucid.coreml.golden.fresh as child; del sys.path[0]; child.serve()"
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "import lucid.coreml.golden.fresh as child; del sys.path[0]; child.serve()"
+)
 
 
 def digest(results: Sequence[Mapping[str, NDArray[Any]]], states: Mapping[str, NDArray[Any]]) -> str:
