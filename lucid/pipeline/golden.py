@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lucid.coreml.golden.checking import check
-from lucid.coreml.golden.comparison import Tolerance
 from lucid.coreml.golden.fresh import FreshProcess
 from lucid.coreml.golden.verdict import Verdict
 from lucid.coreml.package import load
@@ -34,8 +33,7 @@ def golden(packaged: Packaged, spec: Spec) -> Checked:
     """
     with FreshProcess() as fresh, start_referee(packaged.path) as referee:
         with load(packaged.path) as opened:
-            named = {output: spec.tolerance(output) for output in (*opened.output_names, *opened.state_names)}
-            tolerances = {name: Tolerance(each.atol, each.rtol) for name, each in named.items()}
+            tolerances = {name: spec.tolerance(name) for name in (*opened.output_names, *opened.state_names)}
             verdict = check(opened, packaged.reference, tolerances=tolerances, seen=packaged.seen, fresh=fresh)
         referee.wait()
     if not verdict.passed:

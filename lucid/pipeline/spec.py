@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,21 +20,14 @@ from pydantic import Field, PrivateAttr
 
 from lucid.errors import SpecError
 from lucid.pipeline.spec_base import Table
-from lucid.pipeline.spec_tables import TOLERANCES, Build, Golden, Input, Lowering, Model, Output, Package, State
+from lucid.pipeline.spec_tables import Build, Golden, Input, Lowering, Model, Output, Package, State
+from lucid.tolerance import Tolerance, default_tolerance
 
 __all__ = ["FORMAT", "SIZE_LIMIT", "Spec", "Tolerance", "parsed", "read"]
 
 FORMAT = 1
 SIZE_LIMIT = 1 << 20
 """The largest spec in bytes: beyond it, a file given by mistake is likelier than a spec."""
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How far an output may be from its reference: ``abs(a - b) <= atol + rtol * abs(b)``."""
-
-    atol: float
-    rtol: float
 
 
 class Spec(Table):
@@ -88,10 +80,10 @@ class Spec(Table):
     def tolerance(self, output: str) -> Tolerance:
         """Return the tolerance of `output`: its own, that of the golden check, or the precision's default."""
         own = next((each for each in self.outputs if each.name == output), None)
-        default = TOLERANCES[self.lowering.precision]
+        usual = default_tolerance(self.lowering.precision, stateful=bool(self.states))
         return Tolerance(
-            atol=(own and own.atol) or self.golden.atol or default,
-            rtol=(own and own.rtol) or self.golden.rtol or default,
+            atol=(own and own.atol) or self.golden.atol or usual.atol,
+            rtol=(own and own.rtol) or self.golden.rtol or usual.rtol,
         )
 
     def resolved(self) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from pydantic import AfterValidator, Field
 from lucid.pipeline.spec_base import Table
 from lucid.pipeline.spec_names import entry_point, file_name, interface_name, safetensors_path
 from lucid.pipeline.spec_values import Values
+from lucid.tolerance import DEFAULTS, STATEFUL_FLOAT32
 
 __all__ = [
     "TARGETS",
-    "TOLERANCES",
     "Build",
     "ComputeUnits",
     "DeploymentTarget",
@@ -41,10 +41,8 @@ TARGETS: dict[str, str] = {
 }
 """The iOS release of the same year for each deployment target: they share an opset."""
 
-TOLERANCES: dict[str, float] = {"float16": 1e-2, "float32": 1e-4}
-"""Absolute and relative tolerance of outputs for which the spec gives none, by precision."""
-
-_UNSET = " and ".join(f"{value:g} at {precision}" for precision, value in TOLERANCES.items())
+_UNSET = ", ".join(f"{value:g} at {precision}" for precision, value in DEFAULTS.items())
+_UNSET += f" ({STATEFUL_FLOAT32:g} with states)"
 
 InterfaceName = Annotated[str, AfterValidator(interface_name)]
 Positive = Annotated[float, Field(gt=0)]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from lucid.coreml.golden.checking import check
-from lucid.coreml.golden.comparison import Tolerance
 from lucid.coreml.golden.fresh import FreshProcess
 from lucid.coreml.golden.reference import Reference
 from lucid.coreml.package import load
@@ -19,6 +18,7 @@ from lucid.pipeline.build import GOLDEN, MANIFEST
 from lucid.pipeline.golden import explain
 from lucid.pipeline.manifest import read_manifest, tree_digest
 from lucid.pipeline.sources import digest
+from lucid.tolerance import Tolerance
 
 __all__ = ["VerifyResult", "verify"]
 

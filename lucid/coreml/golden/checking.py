@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.coreml.golden.comparison import Comparison, Tolerance, compare, default_tolerance
+from lucid.coreml.golden.comparison import Comparison, compare
 from lucid.coreml.golden.fresh import FreshProcess, digest
 from lucid.coreml.golden.reference import Reference, refer
 from lucid.coreml.golden.verdict import Check, Departure, Series, Verdict
@@ -21,6 +21,7 @@ from lucid.dtypes import float16
 from lucid.errors import GoldenError, LucidError
 from lucid.graph import Value
 from lucid.structure import by_argument
+from lucid.tolerance import Tolerance, default_tolerance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +49,7 @@ def check(
     `tolerances` are by output and state name. With `seen`, a failure names the operation where it begins.
     """
     precision = _precision(package)
-    usual = default_tolerance(precision, stateful=bool(package.state_names))
+    usual = default_tolerance(precision.value, stateful=bool(package.state_names))
     allowed = {name: (tolerances or {}).get(name, usual) for name in (*package.output_names, *package.state_names)}
     handle = package.make_state()
     results = [package.run(call, handle) for call in reference.calls]

@@ -8,39 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.coreml.options import Precision
-from lucid.errors import UsageError
+from lucid.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Comparison", "Tolerance", "compare", "default_tolerance"]
+__all__ = ["Comparison", "compare"]
 
 _RANKED = 256
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """A number passes if it is within ``atol + rtol * |reference|``. Both are finite and above zero."""
-
-    atol: float
-    rtol: float
-
-    def __post_init__(self) -> None:
-        for name, value in (("atol", self.atol), ("rtol", self.rtol)):
-            if not (math.isfinite(value) and value > 0):
-                raise UsageError(f"tolerance {name} is {value}; it must be finite and above zero.")
-
-
-def default_tolerance(precision: Precision, *, stateful: bool = False) -> Tolerance:
-    """Return what an output may differ by unless the spec says otherwise.
-
-    float16 keeps 11 bits (5e-4 relative) and errors add up over a model's depth; a float32 body is held to float32,
-    or, where it has states, to what storing them in float16 costs.
-    """
-    if precision is Precision.FLOAT16:
-        return Tolerance(atol=2e-2, rtol=2e-2)
-    return Tolerance(atol=2e-3, rtol=2e-3) if stateful else Tolerance(atol=1e-4, rtol=1e-4)
 
 
 @dataclass(frozen=True)

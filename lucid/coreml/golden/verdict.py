@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lucid.coreml.golden.comparison import Comparison, Tolerance
+from lucid.coreml.golden.comparison import Comparison
+from lucid.dtypes import DType
+from lucid.tolerance import Tolerance
 
 __all__ = ["Check", "Departure", "Series", "Verdict"]
 
@@ -42,12 +44,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Departure:
-    """The first operation whose result leaves the reference, with the relative error of its numbers."""
+    """The first operation whose result leaves the reference: the relative error of its numbers, and their dtype."""
 
     call: int
     operation: str
     value: str
     error: float
+    dtype: DType
 
     def __str__(self) -> str:
         place = f"call {self.call}, operation {self.operation} -> {self.value}"
