@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.dtypes import as_dtype, float32, int32
+from lucid.dtypes import as_dtype, float16, float32, int32
 from lucid.errors import DTypeError, ShapeError
 
 if TYPE_CHECKING:
@@ -272,9 +272,12 @@ def _boxed(values: NDArray[Any], shape: tuple[int, ...], dtype: object, requires
 def rand(
     *size: Any, generator: Generator | None = None, dtype: object = float32, requires_grad: bool = False
 ) -> Tensor:
-    """Return numbers from [0, 1), uniformly distributed."""
+    """Return numbers from [0, 1), uniformly distributed: multiples of 2**-24, or of 2**-11 in float16."""
     shape = _shape(size)
-    return _boxed((generator or default_generator()).uniform(_count(shape)), shape, dtype, requires_grad)
+    values = (generator or default_generator()).uniform(_count(shape))
+    if as_dtype(dtype) == float16:
+        values = np.floor(values * np.float32(2048.0)) * np.float32(2.0**-11)  # rounding would reach 1
+    return _boxed(values, shape, dtype, requires_grad)
 
 
 def randn(
