@@ -11,7 +11,8 @@ A value is *wide*, and stays float32, where float16 is known to break it:
 - it feeds the sine or cosine of a large angle;
 - the author lifted it from float16 on purpose, or the spec names it.
 
-An operation that reads or makes a wide value computes in float32; casts stand at the borders.
+An operation that reads or makes a wide value computes in float32; casts stand at the borders. The attributes that an
+operation's record keeps in float32 (the epsilon of a logarithm) do so beside float16 tensors and widen nothing.
 """
 
 from __future__ import annotations
@@ -101,8 +102,10 @@ def _gives_wide(node: Node, made_by: Mapping[Value, Node]) -> bool:
     """Whether float16 cannot hold a node's result, whatever the example calls show."""
     if node.op == "cast":
         return any(value.dtype == float16 or value.dtype in _WIDE_INTEGERS for value in arguments(node))
-    if node.op in ("add", "maximum"):
-        return any(_is_lost(value) for value in arguments(node))
+    if any(_is_near_zero(value, made_by) for value in node.outputs):
+        return True
+    if node.op in ("inverse", "real_div", "rsqrt"):
+        return any(_is_near_zero(value, made_by) for value in arguments(node))
     return node.op in ("reduce_sum", "cumsum") and any(_is_truth(value, made_by) for value in arguments(node))
 
 
@@ -190,6 +193,16 @@ def _is_lost(value: Value) -> bool:
         return False
     number = abs(float(value.data.reshape(-1)[0]))
     return 0.0 < number < 1.0 and abs(float(np.float16(number)) - number) > _LOST * number
+
+
+def _is_near_zero(value: Value, made_by: Mapping[Value, Node]) -> bool:
+    """Whether a value may be as small as a number that float16 loses: a sum with one, its square root."""
+    node = made_by.get(value)
+    if node is None or node.op not in ("add", "maximum", "sqrt"):
+        return False
+    if node.op == "sqrt":
+        return any(_is_near_zero(source, made_by) for source in arguments(node))
+    return any(_is_lost(source) for source in arguments(node))
 
 
 def _is_truth(value: Value, made_by: Mapping[Value, Node]) -> bool:
