@@ -31,6 +31,10 @@ def fit_interface(function: Function, target: DeploymentTarget) -> Function:
     output or a second name for one gets a value of its own. Values inside get names that Core ML takes. Raises
     UnsupportedError for names, dtypes and ranks that no package can declare.
     """
+    if not function.inputs:
+        raise UnsupportedError(
+            f"function {function.name}: it takes nothing, and a package needs an input. Give the model one."
+        )
     _check_names(function)
     taken = names_in(function)
     inputs: list[Value] = []

@@ -89,7 +89,7 @@ def _check_ends(state: State, start: Value, end: Value, producers: Mapping[Value
         raise StateError(
             f"{where}: its shape {start.shape} has {len(start.shape)} axes, a state 1 to {MAXIMUM_RANK}. Reshape it."
         )
-    while end in producers and producers[end].op == "identity":
+    while end in producers and producers[end].op in _VIEWS - {"transpose"}:
         end = _viewed(producers[end])
     if end is start:
         raise StateError(
