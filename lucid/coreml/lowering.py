@@ -5,7 +5,8 @@ A value is *wide*, and stays float32, where float16 is known to break it:
 - its magnitude on the example calls comes near float16's largest number, 65504; a square's, or a mean of squares',
   comes within a factor of 256, since other inputs that are 16 times as large make it overflow;
 - it is a constant beyond that, or is computed from one and nothing has bounded it since (a mask's -1e9 or -3.4e38);
-- it is a scalar so small that rounding it loses its meaning (Adam's 1e-8), or a sum with one;
+- it is a scalar so small that rounding it loses its meaning (Adam's 1e-8), or a sum with one, or a reciprocal that
+  only an epsilon so small keeps finite;
 - it counts: a sum over true and false;
 - it is made from integers, or integers are made from it: float16 counts to 2048, and who knows what they will be;
 - it feeds the sine or cosine of a large angle;
@@ -102,7 +103,7 @@ def _gives_wide(node: Node, made_by: Mapping[Value, Node]) -> bool:
     """Whether float16 cannot hold a node's result, whatever the example calls show."""
     if node.op == "cast":
         return any(value.dtype == float16 or value.dtype in _WIDE_INTEGERS for value in arguments(node))
-    if any(_is_near_zero(value, made_by) for value in node.outputs):
+    if any(_is_near_zero(value, made_by) for value in node.outputs) or _overflows_at_zero(node):
         return True
     if node.op in ("inverse", "real_div", "rsqrt"):
         return any(_is_near_zero(value, made_by) for value in arguments(node))
@@ -203,6 +204,15 @@ def _is_near_zero(value: Value, made_by: Mapping[Value, Node]) -> bool:
     if node.op == "sqrt":
         return any(_is_near_zero(source, made_by) for source in arguments(node))
     return any(_is_lost(source) for source in arguments(node))
+
+
+def _overflows_at_zero(node: Node) -> bool:
+    """Whether what an epsilon makes of 0 is finite, but beyond float16's range."""
+    epsilon = node.inputs.get("epsilon")
+    if node.op not in ("inverse", "rsqrt") or not isinstance(epsilon, Constant) or isinstance(epsilon.data, str):
+        return False
+    number = float(epsilon.data.item())
+    return number > 0.0 and number ** (-0.5 if node.op == "rsqrt" else -1.0) > LARGEST
 
 
 def _is_truth(value: Value, made_by: Mapping[Value, Node]) -> bool:

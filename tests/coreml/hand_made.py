@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from types import ModuleType
 
 import numpy as np
@@ -59,7 +60,10 @@ def text(data: str) -> Constant:
 
 
 def weight_library() -> ModuleType:
-    """coremltools' own library for weight files, without the import of coremltools."""
+    """coremltools' own library for weight files, without the import of coremltools, if another test has not made it."""
+    loaded = sys.modules.get("coremltools.libmilstoragepython")  # its types can be registered once
+    if loaded is not None:
+        return loaded
     (path,) = coremltools_folder().glob("libmilstoragepython*")
     spec = importlib.util.spec_from_file_location("libmilstoragepython", path)
     assert spec is not None

@@ -193,6 +193,27 @@ def test_an_epsilon_that_float16_loses_keeps_its_meaning(target: Target, tmp_pat
         assert dtypes == {"x": float16 if target >= Target.iOS17 else float32, "epsilon": float32}
 
 
+@pytest.mark.parametrize(("epsilon", "is_wide"), [(1e-12, True), (1e-8, False)])
+def test_what_an_epsilon_makes_of_zero(epsilon: float, is_wide: bool, tmp_path: Path) -> None:
+    """1 / sqrt(1e-12) is beyond float16, and 0 times infinity is no number: such a root stays float32."""
+
+    class Direction(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            root: Tensor = ops.rsqrt(ops.reduce_sum_square(x, axes=(-1,), keep_dims=True), epsilon=epsilon)
+            return x * root
+
+    x = lucid.tensor([[3.0, 4.0], [0.0, 0.0]])
+    path = tmp_path / "direction.mlpackage"
+    model, example = Direction().eval(), (lucid.ones(2, 2),)
+    with cml.export(model, example, path, minimum_deployment_target=Target.iOS17) as package:
+        found = package.predict(x)
+        assert isinstance(found, Tensor)
+        np.testing.assert_allclose(found.numpy(), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-3)
+    (function,) = read(path).functions.values()
+    (root,) = (each for each in function.nodes if each.op == "rsqrt")
+    assert root.output.dtype == (float32 if is_wide else float16)
+
+
 def words(text: str) -> Constant:
     return Constant("", string, (), text)
 
