@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Profile", "profile", "sampled"]
 
 _SAMPLED = 64
+_KEPT = 200_000
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,13 @@ def sampled(array: NDArray[Any]) -> NDArray[Any]:
     return flat[:: max(1, -(-flat.size // _SAMPLED))].astype(np.float64)
 
 
-def profile(function: Function, calls: Sequence[Mapping[str, NDArray[Any]]]) -> Profile:
-    """Run a pure graph over several calls, carrying its pairs from zero, and return what its values look like."""
+def profile(
+    function: Function, calls: Sequence[Mapping[str, NDArray[Any]]], advance: Callable[[int], None] | None = None
+) -> Profile:
+    """Run a pure graph over several calls, carrying its pairs from zero, and return what its values look like.
+
+    `advance` is told after each call how many are done. Samples are kept of the first calls only, if there are many.
+    """
     plan = Plan(function)
     peak: dict[str, float] = {}
     samples: list[dict[str, NDArray[Any]]] = []
@@ -49,17 +55,20 @@ def profile(function: Function, calls: Sequence[Mapping[str, NDArray[Any]]]) -> 
             finite = array[np.isfinite(array)]
             top = float(np.max(np.abs(finite))) if finite.size else 0.0
         peak[value.name] = max(peak.get(value.name, 0.0), top)
-        samples[-1][value.name] = sampled(array)
+        if len(samples) * len(function.nodes) < _KEPT:
+            samples[-1][value.name] = sampled(array)
 
     carried = {
         pair.input.name: np.zeros([size or 0 for size in pair.input.shape], pair.input.dtype.numpy)
         for pair in function.pairs
     }
-    for call in calls:
+    for index, call in enumerate(calls):
         samples.append({})
         inputs = {value.name: call[value.name] for value in function.inputs if value.name not in carried} | carried
         for value in function.inputs:
             observe(value, np.asarray(inputs[value.name]))
         outputs = plan.run(inputs, observe=observe)
         carried = {pair.input.name: outputs[pair.output] for pair in function.pairs}
+        if advance is not None:
+            advance(index + 1)
     return Profile(peak, tuple(samples))

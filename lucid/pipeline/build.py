@@ -60,7 +60,7 @@ class BuildResult:
         """The golden check in a few words."""
         check = self.manifest.golden
         worst = max((call.max_abs or 0.0 for each in check.outputs.values() for call in each.calls), default=0.0)
-        return f"{check.calls} calls agree, off by {worst:.2g} at most"
+        return f"{check.calls} calls agree to {worst:.2g}"
 
     @property
     def seconds(self) -> float:
@@ -81,11 +81,16 @@ class _Clock:
         self._progress = progress
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        if self._progress is not None:
-            self._progress(name, 0, 0)
+    def stage(self, name: str, total: int = 0) -> Iterator[Callable[[int], None]]:
+        """Time what is inside, and give it the means to say how much of `total` is done."""
+
+        def advance(done: int) -> None:
+            if self._progress is not None:
+                self._progress(name, done, total)
+
+        advance(0)
         started = time.perf_counter()
-        yield
+        yield advance
         self.stages.append(Stage(name, time.perf_counter() - started, _peak()))
 
 
@@ -94,7 +99,8 @@ def build(
 ) -> BuildResult:
     """Build the spec at `spec_path` into `directory` (that of the spec, by default) and return what was built.
 
-    `progress` is called as ``progress(stage, done, total)`` when a stage begins. The folder is replaced in one step at
+    `progress` is called as ``progress(stage, done, total)`` when a stage begins and after
+    each of its calls. The folder is replaced in one step at
     the end: a failed, interrupted or killed build leaves what was there. Raises a LucidError for everything that can go
     wrong, UsageError for a folder that holds files no build made.
     """
@@ -117,8 +123,8 @@ def build(
 def _build(spec: Spec, folder: Path, clock: _Clock) -> Manifest:
     packaged = _packaged(spec, folder, clock)
     give_back()  # or the model's weights would stay beside the runtime's
-    with clock.stage("golden"):
-        checked: Checked = golden(packaged, spec)
+    with clock.stage("golden", spec.golden.calls) as advance:
+        checked: Checked = golden(packaged, spec, advance)
     with clock.stage("manifest"):
         packaged.reference.save(folder / GOLDEN)
         content = manifest(checked, spec, digest(folder / GOLDEN), clock.stages)
@@ -134,16 +140,16 @@ def _packaged(spec: Spec, folder: Path, clock: _Clock) -> Packaged:
 
 
 def _lowered(spec: Spec, clock: _Clock) -> Lowered:
-    with clock.stage("load"):
-        loaded = load(spec)
+    with clock.stage("load", spec.golden.calls) as advance:
+        loaded = load(spec, advance)
     with clock.stage("trace"):
         traced = trace(loaded, spec)
     del loaded
     with clock.stage("pair"):
         paired = pair(traced, spec)
     del traced
-    with clock.stage("lower"):
-        return lower(paired, spec)
+    with clock.stage("lower", spec.golden.calls) as advance:
+        return lower(paired, spec, advance)
 
 
 def _refuse_foreign(place: Path, spec: Spec) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lucid.coreml.golden.checking import check
@@ -25,7 +26,7 @@ class Checked:
     verdict: Verdict
 
 
-def golden(packaged: Packaged, spec: Spec) -> Checked:
+def golden(packaged: Packaged, spec: Spec, advance: Callable[[int], None] | None = None) -> Checked:
     """Run the golden check on the package read back from disk, while coremltools' own reader type-checks it.
 
     Raises GoldenError naming output, call and the first operation that leaves the reference, and PackageError where
@@ -34,7 +35,9 @@ def golden(packaged: Packaged, spec: Spec) -> Checked:
     with FreshProcess() as fresh, start_referee(packaged.path) as referee:
         with load(packaged.path) as opened:
             tolerances = {name: spec.tolerance(name) for name in (*opened.output_names, *opened.state_names)}
-            verdict = check(opened, packaged.reference, tolerances=tolerances, seen=packaged.seen, fresh=fresh)
+            verdict = check(
+                opened, packaged.reference, tolerances=tolerances, seen=packaged.seen, fresh=fresh, advance=advance
+            )
         referee.wait()
     if not verdict.passed:
         raise GoldenError(explain(verdict), where=str(spec.path))

@@ -38,10 +38,10 @@ class Loaded:
     weights: str | None
 
 
-def load(spec: Spec) -> Loaded:
+def load(spec: Spec, advance: Callable[[int], None] | None = None) -> Loaded:
     """Import the entry point, load the weights and run the golden calls with the original model.
 
-    Whatever the user's code prints goes to stderr. Raises LoadError where any of it fails.
+    `advance` is told how many calls are done. Whatever the user's code prints goes to stderr. Raises LoadError where any of it fails.
     """
     weights = spec.root / spec.model.weights if spec.model.weights else None
     entry = spec.root / spec.model.source if spec.model.is_file else None
@@ -56,7 +56,7 @@ def load(spec: Spec) -> Loaded:
             names = [output.name for output in spec.outputs] or None
             states = [State(state.input, state.output) for state in spec.states]
             watch = Watch(model)
-            reference = refer(model, make_calls(spec), states, zeros(spec), outputs=names)
+            reference = refer(model, make_calls(spec), states, zeros(spec), outputs=names, advance=advance)
             watch.restore()
             digests = sources.used(*extra)
     finally:

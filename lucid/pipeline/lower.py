@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lucid.coreml.golden.reference import Reference
@@ -30,14 +30,14 @@ class Lowered:
     weights: str | None
 
 
-def lower(traced: Traced, spec: Spec) -> Lowered:
+def lower(traced: Traced, spec: Spec, advance: Callable[[int], None] | None = None) -> Lowered:
     """Lower the graph; values that float16 cannot hold on the golden calls stay float32.
 
     Raises SpecError for a pattern of ``lowering.float32`` that names no value.
     """
     precision = Precision.parse(spec.lowering.precision)
     interface = Precision.parse(spec.lowering.interface) if spec.lowering.interface else None
-    seen = profile(traced.function, traced.reference.calls)
+    seen = profile(traced.function, traced.reference.calls, advance)
     try:
         function = lowered(traced.function, precision, seen=seen, keep=spec.lowering.float32, interface=interface)
     except UsageError as error:

@@ -68,9 +68,18 @@ def test_the_manifest_of_a_build(project: Path) -> None:
 
 
 def test_progress_names_each_stage(project: Path) -> None:
-    seen: list[str] = []
-    build("total.toml", progress=lambda stage, done, total: seen.append(stage))
-    assert seen == ["load", "trace", "pair", "lower", "package", "golden", "manifest"]
+    seen: list[tuple[str, int, int]] = []
+    build("total.toml", progress=lambda *step: seen.append(step))
+    assert [stage for stage, done, _ in seen if not done] == [
+        "load",
+        "trace",
+        "pair",
+        "lower",
+        "package",
+        "golden",
+        "manifest",
+    ]
+    assert [step for step in seen if step[0] == "golden"] == [("golden", done, 4) for done in range(5)]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def check(
     tolerances: Mapping[str, Tolerance] | None = None,
     seen: Profile | None = None,
     fresh: FreshProcess | None = None,
+    advance: Callable[[int], None] | None = None,
 ) -> Verdict:
     """Run a written package against the reference and return the verdict; nothing is raised for a failed point.
 
@@ -47,12 +48,17 @@ def check(
     call; 5. interleaved states do not disturb each other; 6. a fresh process, where one is given, gives the same
     numbers; 7. the check can see: states held at zero change the outputs, and every input changes an output or a state.
     `tolerances` are by output and state name. With `seen`, a failure names the operation where it begins.
+    `advance` is told after each call how many are done.
     """
     precision = _precision(package)
     usual = default_tolerance(precision.value, stateful=bool(package.state_names))
     allowed = {name: (tolerances or {}).get(name, usual) for name in (*package.output_names, *package.state_names)}
     handle = package.make_state()
-    results = [package.run(call, handle) for call in reference.calls]
+    results = []
+    for index, call in enumerate(reference.calls):
+        results.append(package.run(call, handle))
+        if advance is not None:
+            advance(index + 1)
     outputs = [_series(name, allowed[name], results, reference) for name in package.output_names]
     states = [
         Series(name, allowed[name], [_compare_state(handle.read(name), reference.states[name], allowed[name])])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Reference", "refer"]
 
 Arrays = Mapping[str, "NDArray[Any]"]
+Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,11 @@ def refer(
     initial: Arrays,
     *,
     outputs: Sequence[str] | None = None,
+    advance: Advance | None = None,
 ) -> Reference:
     """Call the original model once per set of inputs and return what it gives.
 
-    `initial` holds an array of each state's shape and dtype; the states begin at zero. Raises LoadError where the
+    `advance` is told after each call how many are done. `initial` holds an array of each state's shape and dtype; the states begin at zero. Raises LoadError where the
     model fails, or gives NaN: nothing can be checked against that.
     """
     carried = {state.input: np.zeros_like(initial[state.input]) for state in states}
@@ -96,6 +98,8 @@ def refer(
         carried = {written[name]: named[name]._value for name in written}
         results.append({name: np.asarray(box._value) for name, box in named.items() if name not in written})
         _refuse_nan({**results[-1], **carried}, index)
+        if advance is not None:
+            advance(index + 1)
     return Reference(list(calls), results, carried)
 
 
