@@ -24,6 +24,8 @@ def recorded_pairs(model: PackagedModel) -> tuple[list[State], list[str]]:
     """Return the state pairs and the names of what the model returns. Raises UsageError if lucid did not write it."""
     notes = model.metadata.user_defined
     if _OUTPUTS not in notes or _STATES not in notes:
-        raise UsageError("the package carries no record of lucid's, so its states cannot be matched with a model's outputs.")
+        raise UsageError(
+            "the package carries no record of lucid's, so its states cannot be matched with a model's outputs."
+        )
     pairs = json.loads(notes[_STATES])
     return [State(each, output) for each, output in pairs.items()], json.loads(notes[_OUTPUTS])

@@ -41,7 +41,8 @@ class Loaded:
 def load(spec: Spec, advance: Callable[[int], None] | None = None) -> Loaded:
     """Import the entry point, load the weights and run the golden calls with the original model.
 
-    `advance` is told how many calls are done. Whatever the user's code prints goes to stderr. Raises LoadError where any of it fails.
+    `advance` is told how many calls are done. Whatever the user's code prints goes to stderr. Raises LoadError where
+    any of it fails.
     """
     weights = spec.root / spec.model.weights if spec.model.weights else None
     entry = spec.root / spec.model.source if spec.model.is_file else None

@@ -136,7 +136,7 @@ def test_a_state_is_written_in_its_own_shape(package: cml.Package) -> None:
     state = package.make_state()
     with pytest.raises(ShapeError, match=r"state total: the value has shape \(3, 4\), the state \(1, 4\)"):
         state.write("total", np.ones((3, 4)))
-    with pytest.raises(UsageError, match="state other: not a state of this package. It has total"):
+    with pytest.raises(UsageError, match=r"state other: not a state of this package\. It has total"):
         state.read("other")
 
 
@@ -167,7 +167,7 @@ def test_a_closed_package(tmp_path: Path) -> None:
         package.make_state,
         package.reset_state,
     ):
-        with pytest.raises(PackageError, match="the package is closed. Load it again"):
+        with pytest.raises(PackageError, match=r"the package is closed\. Load it again"):
             use()
     assert repr(package) == "<Package, closed>"
 

@@ -56,7 +56,7 @@ def test_the_golden_check_passes_over_sixteen_calls(built: Path) -> None:
 
 
 def test_greedy_tokens_are_those_of_the_float32_model(built: Path, original: lucid.nn.Module) -> None:
-    """Over 32 positions of the float32 model's own greedy text, wherever its best two logits differ by more than 0.05."""
+    """Over 32 positions of the float32 model's own text, wherever its best two logits differ by more than 0.05."""
     from smollm2_weights import tokenizer
 
     tokens = tokenizer().encode(PROMPT).ids

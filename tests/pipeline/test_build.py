@@ -89,16 +89,36 @@ def test_progress_names_each_stage(project: Path) -> None:
         ("class Total", "class Totol", LoadError, "total has no attribute Total. Did you mean Totol?"),
         ("self.factor = factor", "raise ValueError('no')", LoadError, "calling it raised ValueError: no"),
         ("factor: float", "other: float", LoadError, "unexpected keyword argument 'factor'"),
-        ("total = total + x", "raise OSError('disk')", TraceError, "call 0 of the original model: the model raised OSError: disk"),
+        (
+            "total = total + x",
+            "raise OSError('disk')",
+            TraceError,
+            "call 0 of the original model: the model raised OSError: disk",
+        ),
         ("return total * self.factor, total", "return None", TraceError, "is a NoneType"),
-        ("return total * self.factor, total", "return total", TraceError, "2 names are given (scaled, new_total), the model returns 1"),
+        (
+            "return total * self.factor, total",
+            "return total",
+            TraceError,
+            "2 names are given (scaled, new_total), the model returns 1",
+        ),
         ("total = total + x", "total = total + float('nan') * x", LoadError, "itself gives NaN in scaled at call 0"),
         ("total = total + x", "total += x", RefusedError, "input total is written in place"),
         ("total = total + x", "self.factor += 1.0; total = total + x", RefusedError, "factor was 2.0, is 3.0"),
-        ("return total * self.factor, total", "return x * self.factor, total", GoldenError, "with the state held at zero all 3 later"),
-        ("(self, x: Tensor, total: Tensor)", "(self, x: Tensor, other: Tensor)", TraceError, "unexpected keyword argument 'total'"),
+        (
+            "return total * self.factor, total",
+            "return x * self.factor, total",
+            GoldenError,
+            "with the state held at zero all 3 later",
+        ),
+        (
+            "(self, x: Tensor, total: Tensor)",
+            "(self, x: Tensor, other: Tensor)",
+            TraceError,
+            "unexpected keyword argument 'total'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_model_that_fails_loses_nothing(
     project: Path, old: str, new: str, error: type[LucidError], text: str
 ) -> None:
@@ -124,12 +144,12 @@ def test_weights_of_another_shape(project: Path) -> None:
     change("linear.toml", "out_features = 2", "out_features = 3")
     assert build("linear.toml").manifest.source.weights_sha256
     Path("linear.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not safetensors!")
-    with pytest.raises(LoadError, match="model.weights: linear.safetensors"):
+    with pytest.raises(LoadError, match=r"model\.weights: linear\.safetensors"):
         build("linear.toml")
 
 
 def test_a_package_that_is_not_the_model_is_not_kept(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package is written with a factor that is a tenth too large: named are the output, the call and the operation."""
+    """The package has a factor that is a tenth too large: named are the output, the call and the operation."""
     from dataclasses import replace
 
     from lucid.graph import Constant
@@ -162,7 +182,7 @@ def test_a_package_that_is_not_the_model_is_not_kept(project: Path, monkeypatch:
 
 def test_a_check_that_cannot_see_the_state_fails(project: Path) -> None:
     change("total.toml", 'values = "index"', 'values = "zeros"')
-    with pytest.raises(GoldenError, match="with the state held at zero all 3 later calls give the same outputs"):
+    with pytest.raises(GoldenError, match=r"with the state held at zero all 3 later calls give the same outputs"):
         build("total.toml")
 
 
@@ -170,7 +190,7 @@ def test_a_check_that_cannot_see_the_state_fails(project: Path) -> None:
     ("prepare", "text"),
     [
         (lambda: Path("out").write_text("mine"), "it is not a folder"),
-        (lambda: (Path("out").mkdir(), Path("out/notes.txt").write_text("mine")), "holds notes.txt, which no build of total made"),
+        (lambda: (Path("out").mkdir(), Path("out/notes.txt").touch()), "notes.txt, which no build of total made"),
         (lambda: (Path("out").mkdir(), Path("out/other.mlpackage").mkdir()), "holds other.mlpackage"),
         (lambda: Path("out").symlink_to("elsewhere"), "it is not a folder"),
     ],
@@ -254,7 +274,7 @@ def flip(path: Path, place: int) -> None:
 def test_a_flipped_byte_is_found(project: Path, name: str) -> None:
     path = build("total.toml").directory / name
     flip(path, len(path.read_bytes()) // 2)
-    with pytest.raises(DiffersError, match="has digest|have digest"):
+    with pytest.raises(DiffersError, match=r"ha(s|ve) digest"):
         verify("build/total")
 
 

@@ -83,8 +83,8 @@ def refer(
 ) -> Reference:
     """Call the original model once per set of inputs and return what it gives.
 
-    `advance` is told after each call how many are done. `initial` holds an array of each state's shape and dtype; the states begin at zero. Raises LoadError where the
-    model fails, or gives NaN: nothing can be checked against that.
+    `advance` is told after each call how many are done. `initial` holds an array of each state's shape and dtype; the
+    states begin at zero. Raises LoadError where the model fails, or gives NaN: nothing can be checked against that.
     """
     carried = {state.input: np.zeros_like(initial[state.input]) for state in states}
     written = {state.output: state.input for state in states}
