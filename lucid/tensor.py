@@ -218,9 +218,11 @@ class Tensor:
                 f"in-place write: the tensor is {self.dtype} {self.shape}, the new value {value.dtype} {value.shape}. "
                 "Cast or reshape the value first."
             )
+        trace = current_trace()
+        if trace is not None and trace.depends_on_inputs(self):
+            value = ops.identity(value)  # a value of its own, whose way to an output can be followed
         self._value = value._value
         self.requires_grad = self.requires_grad or value.requires_grad
-        trace = current_trace()
         if trace is not None:
             trace.write(self)
         return self

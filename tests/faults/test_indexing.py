@@ -109,6 +109,9 @@ def test_f07_a_write_to_a_part_of_a_clone_arrives(precision: str) -> None:
     assert given.tolist() == [[0.0, 7.0], [0.0, 7.0]]
 
 
+TWO = lucid.tensor([2.0, 2.0])
+
+
 def times_operator(y: Tensor) -> None:
     y[0:1] *= 5
 
@@ -142,8 +145,11 @@ def test_f07_a_part_that_is_multiplied_in_place(write: Callable[[Tensor], None],
         lambda y: y.reshape(4)[0:1].add_(1),
         lambda y: y.transpose(0, 1).fill_(2),
         lambda y: y[0].copy_(y[1]),
+        lambda y: y[0].copy_([7.0, 8.0]),
+        lambda y: y[0].copy_(TWO),
+        lambda y: y[0].zero_(),
     ],
-    ids=["part", "part of a part", "reshaped", "transposed", "copied"],
+    ids=["part", "part of a part", "reshaped", "transposed", "copied", "numbers", "a constant", "zeros"],
 )
 def test_f07_a_write_to_a_copy_is_refused_with_its_place(write: Any) -> None:
     """Parts are copies in lucid: a write that only such a copy would see is refused, never dropped."""
@@ -151,7 +157,7 @@ def test_f07_a_write_to_a_copy_is_refused_with_its_place(write: Any) -> None:
     def model(x: Tensor) -> Tensor:
         y = x.clone()
         write(y)
-        return y + 0
+        return y + TWO
 
     with pytest.raises(
         MutationError, match=r"written in place at .*test_indexing.py:\d+ reaches no output.*x\[0\] \*= 2"
