@@ -5,7 +5,7 @@ A value is *wide*, and stays float32, where float16 is known to break it:
 - its magnitude on the example calls comes near float16's largest number, 65504; a square's, or a mean of squares',
   comes within a factor of 256, since other inputs that are 16 times as large make it overflow;
 - it is a constant beyond that, or is computed from one and nothing has bounded it since (a mask's -1e9 or -3.4e38);
-- it is a scalar so small that rounding it loses its meaning (Adam's 1e-8), or a sum with one, or a reciprocal that
+- it is a constant so small that rounding it loses its meaning (Adam's 1e-8), or a sum with one, or a reciprocal that
   only an epsilon so small keeps finite;
 - it counts: a sum over true and false;
 - it is made from integers, or integers are made from it: float16 counts to 2048, and who knows what they will be;
@@ -38,6 +38,7 @@ _MARGIN, _MARGIN_OF_SQUARES = 1 / 2, 1 / 256
 _WIDE_INTEGERS = frozenset({int16, int32, uint16, uint32})  # those that go beyond 2048, up to which float16 counts
 _ANGLE = 16.0
 _LOST = 1 / 64
+_COUNTED = 2048
 _LARGE = 4096
 _KEEPING_SQUARES = ("add", "sub", "mul", "real_div", "reduce_mean", "reduce_sum", "reduce_max")
 # Operations whose results are small however large the input that is named here is.
@@ -185,15 +186,23 @@ def _following(node: Node) -> Iterable[Value]:
 
 def _breaks(constant: Constant) -> bool:
     """Whether rounding a constant to float16 changes what it means."""
-    return _overflows(constant) or _is_lost(constant)
+    return _overflows(constant) or _is_lost(constant) or _counts(constant)
 
 
 def _is_lost(value: Value) -> bool:
-    """Whether a value is a constant number, so small that float16 keeps too little of it."""
-    if not isinstance(value, Constant) or isinstance(value.data, str) or value.dtype != float32 or value.data.size != 1:
+    """Whether a value is a constant whose numbers are all so small that float16 keeps too little of them."""
+    if not isinstance(value, Constant) or isinstance(value.data, str) or value.dtype != float32 or not value.data.size:
         return False
-    number = abs(float(value.data.reshape(-1)[0]))
+    number = _largest(value.data)
     return 0.0 < number < 1.0 and abs(float(np.float16(number)) - number) > _LOST * number
+
+
+def _counts(constant: Constant) -> bool:
+    """Whether a constant holds whole numbers only, and float16 would change one: positions above 2048."""
+    data = constant.data
+    if isinstance(data, str) or not data.size or constant.dtype != float32 or _largest(data) <= _COUNTED:
+        return False
+    return bool(np.all(data == np.rint(data)) and np.any(_rounded(data, float16) != data))
 
 
 def _is_near_zero(value: Value, made_by: Mapping[Value, Node]) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 import lucid
 from faults.project import PRECISIONS, array, built, integers, packaged, spec_text
+from lucid import Tensor
 from lucid.coreml import DeploymentTarget
 from lucid.errors import DTypeError, LucidError, TraceError
 
@@ -180,3 +181,19 @@ def test_seen_the_fraction_by_an_integer_cast(precision: str) -> None:
     package = packaged(lambda x: x - x.int().float(), lucid.tensor([0.5]), precision)
     given = package.predict(array(2.6822)).numpy()
     np.testing.assert_allclose(given, [0.6822], atol=1.5e-3 if precision == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("position", [3, 2047, 2049, 4093])
+def test_seen_positions_are_told_apart(precision: str, position: int) -> None:
+    """A table of positions holds whole numbers that float16 cannot count: 2049 became 2048."""
+
+    def model(x: Tensor, position: Tensor) -> tuple[Tensor, ...]:
+        places = lucid.arange(4096).float()
+        up_to = lucid.where(places <= position.float(), x, 0.0).sum()
+        return (places == position.float()).sum(), up_to, places[position]
+
+    package = packaged(model, {"x": lucid.zeros(4096), "position": lucid.tensor([1])}, precision)
+    found, up_to, place = package.predict(np.full(4096, 2.0**-12, np.float32), integers(position)).values()
+    assert (found.item(), place.item()) == (1, position)
+    assert abs(up_to.item() - (position + 1) / 4096) < 1e-3

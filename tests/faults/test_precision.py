@@ -74,6 +74,7 @@ def test_f05_a_tiny_epsilon_keeps_zero_from_dividing_zero(tiny: float) -> None:
         lambda x: x / (lucid.sqrt(x * x) + tiny),
         lambda x: x * lucid.rsqrt((x * x).mean(dim=-1, keepdim=True) + tiny),
         lambda x: x / lucid.maximum(x.abs(), lucid.tensor(tiny)),
+        lambda x: x / (x.abs() + lucid.full((2,), tiny)),
     ]
     for model in models:
         package = packaged(model, lucid.tensor([[1.0, -1.0]]))
