@@ -254,7 +254,8 @@ def test_f22_a_folded_scatter_accumulates(precision: str) -> None:
     assert package.predict(np.ones(3, np.float32)).tolist() == [7.0, 1.0, 1.0]
 
 
-CASES = [(record, sample) for record in registry.values() if record.pure for sample in record.samples]
+FOLDED = [record for record in registry.values() if record.pure and record.family != "constexpr"]
+CASES = [(record, sample) for record in FOLDED for sample in record.samples]
 
 
 def as_constants(record: Operation, sample: Sample) -> dict[str, Any]:
@@ -303,7 +304,10 @@ def moving(record: Operation, inputs: dict[str, Any]) -> tuple[list[Value], dict
 
 @pytest.mark.parametrize(("record", "sample"), CASES, ids=[record.name for record, _ in CASES])
 def test_f22_every_operation_gives_the_same_folded_and_run(record: Operation, sample: Sample) -> None:
-    """The folder and the kernel disagreed about an argument. All inputs constant, and all at run time."""
+    """The folder and the kernel disagreed about an argument. All inputs constant, and all at run time.
+
+    Compressed weights (``constexpr_*``) are constants that stay as they are, so there is nothing to compare.
+    """
     inputs = as_constants(record, sample)
     values, changed, arrays = moving(record, inputs)
     expected = ops.execution.execute(
