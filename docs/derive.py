@@ -106,7 +106,13 @@ def operation_tables() -> str:
         rows = (
             [
                 f"`{each.name}`",
-                "; ".join([each.since, *(f"`{what}` {opset}" for what, opset in each.later.items())]),
+                "; ".join(
+                    [
+                        each.since,
+                        *(f"`{what}` {opset}" for what, opset in each.later.items()),
+                        *(f"`{what}` until {opset}" for what, opset in each.until.items()),
+                    ]
+                ),
                 str(len(each.samples)),
                 ", ".join(word for word in ("exact", "typed") if getattr(each, word)),
                 first_line(each),

@@ -15,7 +15,7 @@ from lucid.coreml.renaming import names_in
 from lucid.coreml.rewording import reworded
 from lucid.dtypes import DType, bool_, float16, int8, int16, uint8, uint16
 from lucid.errors import UnsupportedError
-from lucid.graph import Argument, Block, Constant, Function, Node, Value
+from lucid.graph import Argument, Block, Constant, Function, Node, Value, walk
 from lucid.ops import Operation, Parameter
 from lucid.ops.execution import attribute_of
 
@@ -56,6 +56,13 @@ def fit_opset(function: Function, target: DeploymentTarget) -> Function:
     Inputs that the opset does not have are left out where they hold their default. Raises UnsupportedError naming the
     first operation, input, value or dtype that the opset cannot say.
     """
+    for node in walk(function.nodes):
+        for name, last in ops.find(node.op).until.items():
+            if name in node.inputs and DeploymentTarget(last) < target:
+                raise UnsupportedError(
+                    f"operation {node.op} (-> {', '.join(value.name for value in node.outputs)}): {name} exists until "
+                    f"{last}, the deployment target is {target.value}. Lower the target to {last}."
+                )
     for need in _needs(function):
         if need.target > target:
             raise UnsupportedError(
@@ -83,7 +90,7 @@ def _needs(function: Function) -> Iterator[_Need]:
     for value in function.inputs:
         if value.dtype in _SMALL:  # which packages declare as int32 and cast
             yield _Need(f"input {value.name}: a cast to {value.dtype}", _SMALL_INTEGERS)
-    for node in _nodes(function.nodes):
+    for node in walk(function.nodes):
         yield from _needs_of_node(node)
 
 
@@ -126,14 +133,7 @@ def _since_dtype(operation: Operation, name: str, dtype: DType) -> str | None:
     later = operation.later
     if dtype == bool_:
         return later.get(f"{name}:bool")
-    if dtype not in _SMALL:
+    if dtype not in _SMALL or operation.family == "constexpr":
         return None
     since = later.get(f"{name}:integers", _SMALL_INTEGERS)
     return later.get(f"{name}:bytes", since) if dtype in _BYTES else since
-
-
-def _nodes(nodes: tuple[Node, ...]) -> Iterator[Node]:
-    for node in nodes:
-        yield node
-        for block in node.blocks:
-            yield from _nodes(block.nodes)

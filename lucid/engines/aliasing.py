@@ -2,7 +2,8 @@
 
 ``read_state -> slice_update -> … -> write_state`` of one state is a chain. Its updates may write into the array that
 was read if nothing that could share that array is read later: an operation that rounds nothing may return a view of
-any of its inputs, every other one makes a new array.
+any of its inputs, every other one makes a new array. What an inner block reads or writes counts at the place of the
+operation that has the block; chains inside of blocks copy.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from lucid import ops
-from lucid.graph import Constant, Function, Node, Value, arguments
+from lucid.graph import Constant, Function, Node, Value, arguments, reads, walk
 
 __all__ = ["updates_in_place"]
 
@@ -37,13 +38,13 @@ def updates_in_place(function: Function) -> set[Node]:
 def _chains(function: Function) -> Iterator[list[Node]]:
     """Yield read_state, slice_update, …, write_state for every state that is read once before its only write."""
     made_by = {value: node for node in function.nodes for value in node.outputs}
-    writes = Counter(_state_of(node) for node in function.nodes if node.op == "write_state")
+    writes = Counter(_state_of(node) for node in walk(function.nodes) if node.op == "write_state")
     for position, write in enumerate(function.nodes):
         if write.op != "write_state" or writes[_state_of(write)] != 1:
             continue
-        reads = [
+        sources = [
             node
-            for node in function.nodes[:position]
+            for node in walk(function.nodes[:position])
             if node.op == "read_state" and _state_of(node) is _state_of(write)
         ]
         chain = [write]
@@ -52,7 +53,7 @@ def _chains(function: Function) -> Iterator[list[Node]]:
             chain.append(made_by[value])
             value = made_by[value].inputs["x"]
         source = made_by.get(value) if isinstance(value, Value) else None
-        if len(chain) > 1 and len(reads) == 1 and source is reads[0]:
+        if len(chain) > 1 and len(sources) == 1 and source is sources[0]:
             yield [source, *reversed(chain)]
 
 
@@ -67,9 +68,10 @@ def _roots(function: Function) -> dict[Value, frozenset[Value]]:
     roots: dict[Value, frozenset[Value]] = {}
     for node in function.nodes:
         record = ops.registry.get(node.op)
-        may_share = record is None or (record.exact and node.op != "read_state")
+        of_list = any(value.dtype.kind == "l" for value in arguments(node))
+        may_share = record is None or of_list or (record.exact and node.op != "read_state")
         shared = (
-            frozenset[Value]().union(*(roots.get(value, frozenset()) for value in arguments(node)))
+            frozenset[Value]().union(*(roots.get(value, frozenset()) for value in reads(node)))
             if may_share
             else frozenset[Value]()
         )
@@ -79,7 +81,7 @@ def _roots(function: Function) -> dict[Value, frozenset[Value]]:
 
 
 def _last_reads(function: Function) -> dict[Value, int]:
-    last = {value: position for position, node in enumerate(function.nodes) for value in arguments(node)}
+    last = {value: position for position, node in enumerate(function.nodes) for value in reads(node)}
     last.update({value: len(function.nodes) for value in function.outputs.values()})
     return last
 

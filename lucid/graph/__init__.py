@@ -2,7 +2,7 @@
 
 from lucid.graph.model import Argument, Block, Constant, Function, Node, Pair, Value, arguments, rank_of
 from lucid.graph.printer import render
-from lucid.graph.rewriting import substitute, users
+from lucid.graph.rewriting import reads, substitute, users, walk
 from lucid.graph.verifier import verify
 
 __all__ = [
@@ -15,8 +15,10 @@ __all__ = [
     "Value",
     "arguments",
     "rank_of",
+    "reads",
     "render",
     "substitute",
     "users",
     "verify",
+    "walk",
 ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from lucid.graph.model import Argument, Block, Function, Node, Value, arguments
 
-__all__ = ["substitute", "users"]
+__all__ = ["reads", "substitute", "users", "walk"]
 
 
 def substitute(node: Node, changes: Mapping[Value, Value]) -> Node:
@@ -33,6 +33,22 @@ def _renamed(argument: Argument, changes: Mapping[Value, Value]) -> Argument:
             return tuple(changes.get(value, value) for value in argument)
         return argument
     return changes.get(argument, argument)
+
+
+def walk(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Yield the nodes in order, each before those of its inner blocks."""
+    for node in nodes:
+        yield node
+        for block in node.blocks:
+            yield from walk(block.nodes)
+
+
+def reads(node: Node) -> Iterator[Value]:
+    """Yield every value that a node or one of its inner blocks reads, those that the blocks define included."""
+    for inner in walk((node,)):
+        yield from arguments(inner)
+        for block in inner.blocks:
+            yield from block.outputs
 
 
 def users(function: Function) -> Counter[Value]:

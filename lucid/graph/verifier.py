@@ -43,7 +43,10 @@ def _check(nodes: Iterable[Node], known: set[Value], names: dict[str, Value], wh
             _read(known, value, place)
         for block in node.blocks:
             inner = known | set(block.inputs)
-            _check(block.nodes, inner, names, place)
+            inner_names = dict(names)  # blocks side by side may use the same ones
+            for value in block.inputs:
+                _claim(inner_names, value, place)
+            _check(block.nodes, inner, inner_names, place)
             for value in block.outputs:
                 _read(inner, value, place)
         for value in node.outputs:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NewType
 
-__all__ = ["Array", "Bools", "Ints", "namespace"]
+__all__ = ["Array", "Block", "Bools", "Ints", "Labels", "namespace"]
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     Array = Any  # any array of the Array API: NumPy's, JAX's
+    Block = Callable[..., tuple[Any, ...]]  # an inner block of operations, ready to be run
 else:
-    Array = NewType("Array", Any)  # a word of its own, so that a kernel's signature says what its inputs are
+    Array = NewType("Array", Any)  # words of their own, so that a kernel's signature says what its inputs are
+    Block = NewType("Block", Any)
 
 Ints = tuple[int, ...]
 Bools = tuple[bool, ...]
+Labels = tuple[str | int, ...]
 
 
 def namespace(*arrays: Any) -> Any:

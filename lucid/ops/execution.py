@@ -40,7 +40,7 @@ def execute(operation: Operation, arguments: Mapping[str, Any]) -> tuple[Any, ..
     if not operation.exact:
         for name, parameter in operation.parameters.items():
             given = prepared[name]
-            if given is None or parameter.is_attribute:
+            if given is None or parameter.kind not in (Kind.ARRAY, Kind.ARRAYS):
                 continue
             if parameter.kind is Kind.ARRAY:
                 first = first or _floating(given)
@@ -84,9 +84,11 @@ def evaluate(node: Node) -> tuple[Any, ...]:
 
 
 def _data(value: Value) -> Any:
-    """Return a constant's array in the dtype that the constant declares."""
+    """Return a constant's array in the dtype that the constant declares; types of less than a byte have one each."""
     if not isinstance(value, Constant) or isinstance(value.data, str):
         raise UnsupportedError(f"%{value.name} is not a constant array.")
+    if value.dtype.bits < 8:
+        return value.data
     return value.data.astype(value.dtype.numpy, copy=False)
 
 
@@ -96,6 +98,6 @@ def attribute_of(node: Node, name: str, value: Value, kind: Kind) -> Any:
         raise UnsupportedError(f"operation {node.op}: {name} is computed at run time; Core ML asks for a constant.")
     if isinstance(value.data, str):
         return value.data
-    if kind in (Kind.INTS, Kind.BOOLS):
+    if kind in (Kind.INTS, Kind.BOOLS, Kind.LABELS):
         return tuple(value.data.reshape(-1).tolist())
     return value.data.item()

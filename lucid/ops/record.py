@@ -3,8 +3,9 @@
 A family file defines an operation by its kernel, whose signature *is* MIL's list of inputs:
 
 - ``Array`` and ``Sequence[Array]`` are values that may be computed at run time;
-- plain Python types (``int``, ``float``, ``bool``, ``str``, ``Ints``, ``Bools``) are attributes, known when the program
-  is made.
+- ``TensorList`` is a list of MIL; ``Block`` is an inner block of the operation, in the order of its blocks;
+- plain Python types (``int``, ``float``, ``bool``, ``str``, ``Ints``, ``Bools``, ``Labels``) are attributes, known when
+  the program is made.
 
 Everything else (the function ``lucid.ops.<name>``, recording, execution, the package's reader and writer, the tests) is
 derived from the record.
@@ -20,7 +21,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from lucid.errors import InternalError, ShapeError
-from lucid.ops.array import Array, Bools, Ints
+from lucid.ops.array import Array, Block, Bools, Ints, Labels
+from lucid.ops.lists import TensorList
 
 __all__ = ["Kind", "Operation", "Parameter", "Sample", "operation", "registry", "sample"]
 
@@ -40,6 +42,9 @@ class Kind(Enum):
     STR = "str"
     INTS = "ints"
     BOOLS = "bools"
+    LABELS = "labels"
+    LIST = "list"
+    BLOCK = "block"
 
 
 _KINDS: dict[Any, Kind] = {
@@ -51,6 +56,9 @@ _KINDS: dict[Any, Kind] = {
     str: Kind.STR,
     Ints: Kind.INTS,
     Bools: Kind.BOOLS,
+    Labels: Kind.LABELS,
+    TensorList: Kind.LIST,
+    Block: Kind.BLOCK,
 }
 
 
@@ -70,7 +78,7 @@ class Parameter:
     @property
     def is_attribute(self) -> bool:
         """Whether the value is known when the program is made."""
-        return self.kind not in (Kind.ARRAY, Kind.ARRAYS)
+        return self.kind not in (Kind.ARRAY, Kind.ARRAYS, Kind.LIST, Kind.BLOCK)
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,8 @@ class Operation:
     - ``name:bool``: elements of bool.
 
     The attributes in ``float32`` are written as float32 whatever the dtype of the first input, because their usual
-    values are nothing in float16. ``exact`` operations move, select or compare values and round nothing.
+    values are nothing in float16. ``until`` names the inputs that only older forms of the operation have, each with the
+    last opset of that form. ``exact`` operations move, select or compare values and round nothing.
     The outputs of a ``typed`` operation have the dtype that an attribute (or the kind of the operation) says; the
     floating outputs of all others have the dtype of their floating inputs. ``pure`` operations give the same result
     for the same inputs and have no other effect.
@@ -116,6 +125,7 @@ class Operation:
     pure: bool = True
     later: Mapping[str, str] = field(default_factory=dict, repr=False)
     float32: tuple[str, ...] = ()
+    until: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
@@ -160,6 +170,7 @@ def operation(
     name: str | None = None,
     later: Mapping[str, str] | None = None,
     float32: tuple[str, ...] = (),
+    until: Mapping[str, str] | None = None,
 ) -> Callable[[Kernel], Operation]:
     """Register the decorated kernel as an operation. An incomplete record is refused when its file is imported.
 
@@ -180,6 +191,9 @@ def operation(
         if not samples or not kernel.__doc__ or since not in OPSETS:
             raise InternalError(f"operation {mil}: needs a docstring, an opset and a sample with literal values.")
         _check_later(mil, parameters, since, later or {}, float32)
+        for key, opset in (until or {}).items():
+            if key not in parameters or parameters[key].required or not since <= opset < OPSETS[-1]:
+                raise InternalError(f"operation {mil}: until says {key!r}: {opset!r}, which is no input of old forms.")
         family = kernel.__module__.rpartition(".")[2]
         record = Operation(
             mil,
@@ -193,6 +207,7 @@ def operation(
             pure,
             MappingProxyType(dict(later or {})),
             float32,
+            MappingProxyType(dict(until or {})),
         )
         registry[mil] = record
         return record

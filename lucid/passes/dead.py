@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lucid.graph import Block, Function, Node, Value, arguments
+from lucid.graph import Function, Node, Value, reads, walk
 
 __all__ = ["drop_dead"]
 
 
 def drop_dead(function: Function) -> Function:
-    """Return the function without the nodes whose outputs nothing reads. Nodes without outputs (writes) stay."""
+    """Return the function without the nodes whose outputs nothing reads.
+
+    Nodes without outputs (writes) stay, and so does a node with one in an inner block.
+    """
     live: set[Value] = set(function.outputs.values())
     kept: list[Node] = []
     for node in reversed(function.nodes):
-        if not node.outputs or any(value in live for value in node.outputs):
+        writes = any(not inner.outputs for inner in walk((node,)))
+        if writes or any(value in live for value in node.outputs):
             kept.append(node)
-            live.update(arguments(node))
-            for block in node.blocks:
-                _mark(block, live)
+            live.update(reads(node))
     return function if len(kept) == len(function.nodes) else replace(function, nodes=tuple(reversed(kept)))
-
-
-def _mark(block: Block, live: set[Value]) -> None:
-    live.update(block.outputs)
-    for node in block.nodes:
-        live.update(arguments(node))
-        for inner in node.blocks:
-            _mark(inner, live)

@@ -19,7 +19,8 @@ _ALWAYS = 4096
 def fold(function: Function) -> Function:
     """Return the function with every node of constant inputs replaced by its constant outputs.
 
-    A node whose result would be larger than its inputs (and than 4096 elements) stays: the package would grow.
+    A node whose result would be larger than its inputs (and than 4096 elements) stays, and so does every compressed
+    weight (``constexpr_*``): the package would grow.
     """
     changes: dict[Value, Value] = {}
     nodes: list[Node] = []
@@ -37,10 +38,11 @@ def fold(function: Function) -> Function:
 
 def _is_constant(node: Node) -> bool:
     values = list(arguments(node))
-    if node.blocks or not node.outputs or not all(isinstance(value, Constant) for value in values):
+    is_tensors = all(value.dtype.kind in "biuf" for value in node.outputs)
+    if node.blocks or not node.outputs or not is_tensors or not all(isinstance(value, Constant) for value in values):
         return False
     record = ops.registry.get(node.op)
-    if record is None or not record.pure:
+    if record is None or not record.pure or record.family == "constexpr":
         return False
     sizes = [_size(value) for value in values]
     return sum(_size(value) for value in node.outputs) <= max(_ALWAYS, *sizes, 0)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lucid.ops import registry
+from lucid.ops.record import OPSETS
 
 OUTSIDE_MIL = {"write_state"}  # in coremltools a dialect of its own
 # MIL's default is "int32" only where the places are asked for.
@@ -44,10 +45,17 @@ def test_record_is_mils(name: str, definitions: dict[str, dict[str, Any]]) -> No
     assert record.since == next(iter(versions))
 
     latest = list(versions.values())[-1]
-    inputs = latest.input_spec.input_types
-    assert set(record.parameters) == set(inputs)
+    inputs = inputs_of(latest)
+    assert set(record.parameters) - set(record.until) == set(inputs)
+    assert record.until == mil_removals(versions)
     defaults = mil_defaults(latest)
     for key, parameter in record.parameters.items():
+        if key in record.until:
+            assert parameter.default is None, key
+            continue
+        if record.until and key in record.later and not inputs[key].optional:  # the older form does without
+            assert parameter.default is None, key
+            continue
         assert parameter.required is not inputs[key].optional, key
         if parameter.required:
             continue
@@ -67,12 +75,18 @@ def test_additions_are_mils(name: str, definitions: dict[str, dict[str, Any]]) -
     assert recorded == mil_additions(definitions[name])
 
 
+def inputs_of(definition: Any) -> dict[str, Any]:
+    """Return the inputs of a definition; ``_existing_blocks`` is there for coremltools' own use."""
+    found = definition.input_spec.input_types
+    return {name: kind for name, kind in found.items() if name != "_existing_blocks"}
+
+
 def mil_additions(versions: dict[str, Any]) -> dict[str, str]:
     """Return what later versions of an operation added to the first, under the keys of ``Operation.later``."""
     first, *_ = versions
     added: dict[str, str] = {}
-    for name in list(versions.values())[-1].input_spec.input_types:
-        having = {opset: each for opset, each in versions.items() if name in each.input_spec.input_types}
+    for name in inputs_of(list(versions.values())[-1]):
+        having = {opset: each for opset, each in versions.items() if name in inputs_of(each)}
         start, *_ = having
         if start != first:
             added[name] = start
@@ -84,6 +98,17 @@ def mil_additions(versions: dict[str, Any]) -> dict[str, str]:
         if added.get(f"{name}:bytes") == added.get(f"{name}:integers"):
             added.pop(f"{name}:bytes", None)
     return added
+
+
+def mil_removals(versions: dict[str, Any]) -> dict[str, str]:
+    """Return the inputs that the latest version of an operation lacks, each with the last opset that has it."""
+    latest = set(inputs_of(list(versions.values())[-1]))
+    removed: dict[str, str] = {}
+    for opset in OPSETS:
+        current = [each for start, each in versions.items() if start <= opset]
+        if current:
+            removed |= dict.fromkeys(set(inputs_of(current[-1])) - latest, opset)
+    return removed
 
 
 def facets_of(definition: Any, name: str) -> set[str]:
