@@ -18,7 +18,9 @@ from lucid.errors import IndexingError, ShapeError
 from lucid.functional.comparison import where
 from lucid.functional.operands import carried
 from lucid.functional.vocabulary import mil
+from lucid.ops.slices import resolve_slices
 from lucid.tensor import Tensor, as_tensor
+from lucid.tracing import current_trace
 
 __all__ = ["replaced", "selected"]
 
@@ -63,15 +65,18 @@ def _taken(source: Tensor, axis: int, positions: Tensor) -> Tensor:
     )
 
 
-def replaced(target: Tensor, index: object, value: Tensor) -> Tensor:
-    """Return `target` with ``target[index]`` replaced by `value`, cast and broadcast to the place's dtype and shape."""
+def replaced(target: Tensor, index: object, value: Tensor, *, in_place: bool = False) -> Tensor:
+    """Return `target` with ``target[index]`` replaced by `value`, cast and broadcast to the place's dtype and shape.
+
+    With `in_place` the caller gives `target` up: its memory may be written to where nobody else can see it.
+    """
     value = value.to(target.dtype)
     if isinstance(index, Tensor) and index.dtype == bool_ and value.ndim == 0 and index.shape == target.shape:
         return where(index, value, target)
     every = _items(target, index)
     items = [item for item in every if item is not None]
     if _is_region(items):
-        return _updated(target, every, value)
+        return _updated(target, every, value, in_place)
     tensors = [(axis, item) for axis, item in enumerate(items) if isinstance(item, Tensor)]
     whole = [_Range(0, size, 1) for size in target.shape]
     if len(tensors) == 1 and len(every) == len(items) and tensors[0][1].numel():
@@ -228,7 +233,7 @@ def _is_region(items: list[Any]) -> bool:
     )
 
 
-def _updated(target: Tensor, every: list[Any], value: Tensor) -> Tensor:
+def _updated(target: Tensor, every: list[Any], value: Tensor, in_place: bool) -> Tensor:
     items = [item for item in every if item is not None]
     region = tuple(1 if isinstance(item, Tensor) else item.count for item in items)
     visible = tuple(
@@ -244,15 +249,25 @@ def _updated(target: Tensor, every: list[Any], value: Tensor) -> Tensor:
     begin, end, stride, _ = _bounds([_Range(0, 1, 1) if isinstance(item, Tensor) else item for item in items])
     moving = next((axis for axis, item in enumerate(items) if isinstance(item, Tensor)), None)
     if moving is None:
-        return mil.slice_update(target, update=update, begin=begin, end=end, stride=stride)
+        return _slice_updated(target, update, begin, end, stride, in_place)
     position = _wrapped(mil.reshape(items[moving], shape=(1,)), target.shape[moving])
-    return mil.slice_update(
-        target,
-        update=update,
-        begin=_with_position(begin, moving, position),
-        end=_with_position(end, moving, position + 1),
-        stride=stride,
-    )
+    begin_there, end_there = _with_position(begin, moving, position), _with_position(end, moving, position + 1)
+    return _slice_updated(target, update, begin_there, end_there, stride, in_place)
+
+
+def _slice_updated(
+    target: Tensor, update: Tensor, begin: Any, end: Any, stride: tuple[int, ...], in_place: bool
+) -> Tensor:
+    """Return `target` with a slice replaced: in its own memory where that may be, as for a cache written row by row."""
+    free = in_place and current_trace() is None and not (target.requires_grad or update.requires_grad)
+    if free and target._is_held_alone():
+        bounds = (each._value if isinstance(each, Tensor) else np.asarray(each, np.int32) for each in (begin, end))
+        place = (*resolve_slices("slice_update", target.shape, *bounds, stride, None, None, None), ...)
+        if target._value[place].shape == update.shape:
+            target._value[place] = update._value
+            return target
+    result: Tensor = mil.slice_update(target, update=update, begin=begin, end=end, stride=stride)
+    return result
 
 
 def _wrapped(position: Tensor, size: int) -> Tensor:

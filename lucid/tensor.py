@@ -7,6 +7,7 @@ from `t` before that keeps the value it was made from. Every operation passes on
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Tensor", "as_tensor", "from_numpy", "tensor"]
 
 _INT32 = np.iinfo(np.int32)
+_NAMES = ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32", "float64")
+_DTYPES = {np.dtype(name): as_dtype(name) for name in _NAMES}
 
 
 class Tensor:
@@ -93,7 +96,8 @@ class Tensor:
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return as_dtype(self._value.dtype.name)
+        found = _DTYPES.get(self._value.dtype)
+        return as_dtype(self._value.dtype.name) if found is None else found
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -127,6 +131,12 @@ class Tensor:
             raise DTypeError(f"requires_grad_: the tensor is {self.dtype}; only floating tensors have gradients.")
         self.requires_grad = requires_grad
         return self
+
+    def _is_held_alone(self) -> bool:
+        """Whether nobody but this box can see its array: then a write in place is a new value in the box."""
+        value = self._value
+        counted = getattr(sys, "_is_gil_enabled", lambda: True)() and hasattr(sys, "getrefcount")
+        return counted and sys.getrefcount(value) == 3 and value.base is None and value.flags.writeable
 
     def detach(self) -> Tensor:
         """Return a tensor of the same value for which no gradients are wanted."""
@@ -230,7 +240,7 @@ class Tensor:
     def __setitem__(self, index: object, value: object) -> None:
         from lucid.indexing import replaced
 
-        self._put(replaced(self, index, as_tensor(value)))
+        self._put(replaced(self, index, as_tensor(value), in_place=True))
 
     def __getitem__(self, index: object) -> Tensor:
         from lucid.indexing import selected

@@ -269,3 +269,41 @@ def test_operations_on_empty_tensors() -> None:
     assert x.reshape(3, 0).shape == (3, 0)
     assert x.expand(2, 0, 3).shape == (2, 0, 3)
     assert lucid.cat([x, lucid.ones(2, 3)]).shape == (2, 3)
+
+
+def test_a_write_is_never_seen_through_another_box() -> None:
+    """Writes may use the box's own memory, but only where no other tensor, array or view could tell."""
+    kept = lucid.arange(6).float().reshape(2, 3)
+    before = kept.numpy().copy()
+    copy, view, row = kept.clone(), kept.reshape(6), kept[0]
+    outside = np.asarray(kept)
+    kept[0, 1] = 9.0
+    kept[1] = lucid.tensor([7.0, 7.0, 7.0])
+    kept[lucid.tensor([0]), 2] = 8.0
+    for other in (copy.numpy(), view.numpy().reshape(2, 3), outside):
+        np.testing.assert_array_equal(other, before)
+    np.testing.assert_array_equal(row.numpy(), before[0])
+    np.testing.assert_array_equal(kept.numpy(), [[0, 9, 8], [7, 7, 7]])
+
+
+def test_a_write_does_not_reach_an_array_that_a_tensor_was_made_from() -> None:
+    given = np.zeros((2, 3), np.float32)
+    box = lucid.from_numpy(given)
+    box[0] = 1.0
+    box[1, 1] = 2.0
+    assert not given.any()
+    assert box.tolist() == [[1, 1, 1], [0, 2, 0]]
+
+
+def test_overlapping_reads_and_writes() -> None:
+    box = lucid.arange(5) * 1
+    box[0] = 5
+    box[1:] = box[:-1]
+    assert box.tolist() == [5, 5, 1, 2, 3]
+
+
+def test_functions_that_replace_leave_their_input() -> None:
+    box = lucid.zeros(3, 2) + 0.0
+    written = box.slice_scatter(lucid.ones(1, 2), dim=0, start=1, end=2)
+    assert box.tolist() == [[0, 0]] * 3
+    assert written.tolist() == [[0, 0], [1, 1], [0, 0]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.engines.plan import Plan
-from lucid.graph import Function, Value
+from lucid.graph import Function, Value, arguments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,6 +18,8 @@ __all__ = ["Profile", "profile", "sampled"]
 
 _SAMPLED = 64
 _KEPT = 200_000
+_LARGE = 65_536
+_MOVING = ("expand_dims", "reshape", "slice_by_index", "slice_by_size", "slice_update", "squeeze", "transpose")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,15 @@ def sampled(array: NDArray[Any]) -> NDArray[Any]:
     return flat[:: max(1, -(-flat.size // _SAMPLED))].astype(np.float64)
 
 
+def _peak(array: NDArray[Any]) -> float:
+    """Return the largest finite magnitude of an array that is not empty."""
+    ends = float(array.max()), float(array.min())
+    if np.isfinite(ends).all():
+        return max(abs(end) for end in ends)
+    finite = array[np.isfinite(array)]
+    return float(np.abs(finite.astype(np.float64)).max()) if finite.size else 0.0
+
+
 def profile(
     function: Function, calls: Sequence[Mapping[str, NDArray[Any]]], advance: Callable[[int], None] | None = None
 ) -> Profile:
@@ -48,15 +59,18 @@ def profile(
     def observe(value: Value, array: NDArray[Any]) -> None:
         if array.size == 0 or array.dtype.kind == "b":
             return
-        top = (
-            float(np.max(np.abs(array))) if array.dtype.kind == "f" else float(np.max(np.abs(array.astype(np.float64))))
-        )
-        if not np.isfinite(top):
-            finite = array[np.isfinite(array)]
-            top = float(np.max(np.abs(finite))) if finite.size else 0.0
-        peak[value.name] = max(peak.get(value.name, 0.0), top)
+        peak[value.name] = max(peak.get(value.name, 0.0), _peak(array) if array.size <= _LARGE else bound(value, array))
         if len(samples) * len(function.nodes) < _KEPT:
             samples[-1][value.name] = sampled(array)
+
+    made_by = {value: node for node in function.nodes for value in node.outputs}
+
+    def bound(value: Value, array: NDArray[Any]) -> float:
+        """Return the peak of a large array: one that was only moved from known ones needs no look."""
+        node = made_by.get(value)
+        sources = [source.name for source in arguments(node) if source.dtype == value.dtype] if node is not None else []
+        moved = node is not None and node.op in _MOVING and all(source in peak for source in sources)
+        return max(peak[source] for source in sources) if moved and sources else _peak(array)
 
     carried = {
         pair.input.name: np.zeros([size or 0 for size in pair.input.shape], pair.input.dtype.numpy)
