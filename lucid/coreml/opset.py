@@ -18,6 +18,7 @@ from lucid.errors import UnsupportedError
 from lucid.graph import Argument, Block, Constant, Function, Node, Value, walk
 from lucid.ops import Operation, Parameter
 from lucid.ops.execution import attribute_of
+from lucid.ops.record import OPSETS
 
 __all__ = ["choose_target", "fit_opset"]
 
@@ -99,6 +100,9 @@ def _needs_of_node(node: Node) -> Iterator[_Need]:
     operation = ops.find(node.op)
     name = f"operation {node.op} (-> {', '.join(value.name for value in node.outputs)})"
     yield _Need(name, operation.since)
+    for key, last in operation.until.items():
+        if key not in node.inputs:
+            yield _Need(f"{name}: the form without {key}", OPSETS[OPSETS.index(last) + 1])
     for key, argument in node.inputs.items():
         for what, since in _needs_of_input(node, operation, operation.parameters[key], argument):
             yield _Need(f"{name}: {what}", since)

@@ -247,6 +247,15 @@ def small_indices(dtype: DType) -> Function:
     return function_of(node("gather", "rows", (4, 3), x=X, indices=places))
 
 
+def suppression(*sizes: tuple[int, ...], **more: Any) -> Function:
+    """Non-maximum suppression with outputs of these sizes: boxes, scores, places, and in its older form a number."""
+    dtypes = (float32, float32, int32, int32)
+    outputs = tuple(Value(f"y{i}", dtypes[i], size) for i, size in enumerate(sizes))
+    inputs = {"boxes": Value("boxes", float32, (1, 4, 4)), "scores": Value("scores", float32, (1, 4, 4))}
+    inputs |= {"iou_threshold": const(np.float32(0.5)), "max_boxes": const(np.int32(2)), **more}
+    return function_of(Node("non_maximum_suppression", inputs, outputs))
+
+
 BIAS = Value("bias", float32, (1,))
 WEIGHT = const(np.ones((1, 1, 2), np.float32))
 
@@ -285,6 +294,11 @@ WEIGHT = const(np.ones((1, 1, 2), np.float32))
             "operation conv (-> y): bias = %bias, computed at run time,",
         ),
         (function_of(node("fill_like", "y", (2, 3), ref_tensor=X)), "iOS16", "operation fill_like (-> y)"),
+        (
+            suppression((1, 4, 2), (1, 4, 2), (1, 2)),
+            "iOS17",
+            "operation non_maximum_suppression (-> y0, y1, y2): the form without score_threshold",
+        ),
     ],
 )  # fmt: skip
 def test_what_a_graph_needs(function: Function, since: str, subject: str) -> None:
@@ -299,6 +313,16 @@ def test_what_a_graph_needs(function: Function, since: str, subject: str) -> Non
         )
         with pytest.raises(UnsupportedError, match=rf"^{re.escape(subject)}.*{re.escape(message)}$"):
             fit_opset(function, target)
+
+
+def test_older_forms_end_with_their_opset() -> None:
+    function = suppression((1, 2, 4), (1, 2, 4), (1, 2), (1,), score_threshold=const(np.float32(0)))
+    assert choose_target(function) is Target.iOS15
+    for target in (Target.iOS15, Target.iOS16):
+        verify(fit_opset(function, target))
+    message = "score_threshold exists until iOS16, the deployment target is iOS17. Lower the target to iOS16."
+    with pytest.raises(UnsupportedError, match=re.escape(message)):
+        fit_opset(function, Target.iOS17)
 
 
 def test_defaults_are_left_out() -> None:
