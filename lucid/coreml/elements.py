@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from lucid.dtypes import (
     DType,
@@ -26,7 +27,9 @@ from lucid.dtypes import (
 from lucid.errors import UnsupportedError
 
 __all__ = [
+    "LAYOUTS",
     "Element",
+    "Layout",
     "dictionary_of",
     "element",
     "element_of_array",
@@ -37,6 +40,9 @@ __all__ = [
     "parts",
     "storage",
 ]
+
+
+Layout = Literal["", "grayscale", "rgb", "bgr", "grayscale_float16"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,8 @@ _ELEMENTS = (
     Element(DType("uint6", "uint6", "u", 6), 38, "bytes", 13, None, 9),
     Element(DType("uint3", "uint3", "u", 3), 39, "bytes", 12, None, 9),
 )
+LAYOUTS: dict[int, Layout] = {10: "grayscale", 20: "rgb", 30: "bgr", 40: "grayscale_float16"}
+"""What model interfaces call the layouts of pixels."""
 _BY_DTYPE = {row.dtype: row for row in _ELEMENTS}
 _BY_MIL = {row.mil: row for row in _ELEMENTS}
 _BY_BLOB = {row.blob: row for row in _ELEMENTS if row.blob is not None}

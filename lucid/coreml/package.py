@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from lucid.coreml.fitting import declared, fitted
+from lucid.coreml.images import pixels_of
 from lucid.coreml.packaged import Feature, PackagedModel
 from lucid.coreml.reading import read
 from lucid.engines.memory import give_back
 from lucid.engines.plan import Observer, Plan
-from lucid.errors import DTypeError, PackageError, ShapeError, UsageError
+from lucid.errors import PackageError, ShapeError, UsageError
 from lucid.tensor import Tensor, from_numpy
 
 if TYPE_CHECKING:
@@ -112,21 +115,37 @@ class Package:
         """The states that the package carries from one prediction to the next."""
         return [feature.name for feature in self.model.states]
 
+    @property
+    def function_names(self) -> list[str]:
+        """The functions of the package; the first is the one that runs."""
+        return [self.model.main, *(name for name in self.model.functions if name != self.model.main)]
+
+    def function(self, name: str) -> Package:
+        """Return the package opened for its function `name`, with states of its own. Weights are shared.
+
+        Raises UsageError where there is no such function.
+        """
+        if name not in self.model.functions:
+            raise UsageError(f"function {name}: not one of this package. It has {', '.join(self.function_names)}.")
+        return Package(replace(self.model, main=name))
+
     # -- running ----------------------------------------------------------------------------------------------------
 
-    def predict(self, /, *inputs: object, **named: object) -> Tensor | dict[str, Tensor]:
+    def predict(self, /, *inputs: object, **named: object) -> Tensor | dict[str, Any]:
         """Run one prediction and advance the package's own state.
 
         Pass the inputs as tensors or arrays in order, as one tuple, as keywords, or as one mapping by name. Returns a
-        Tensor, or tensors by name where the package has several outputs. Raises UsageError for missing or unknown
-        inputs, ShapeError and DTypeError for inputs that are not as the package declares them.
+        Tensor, or tensors by name where the package has several outputs; a classifier gives its label as a string or
+        whole number, and its probabilities as a dictionary. Optional inputs may be left out; pictures are images of PIL
+        or arrays (height, width, 3) in red, green, blue, and so are those that come back. Raises UsageError for missing
+        or unknown inputs, ShapeError and DTypeError for inputs that are not as the package declares them.
         """
         outputs = self.run(self._by_name(inputs, named), self._state)
-        boxed = {name: from_numpy(array) for name, array in outputs.items()}
+        boxed = {name: from_numpy(each) if isinstance(each, np.ndarray) else each for name, each in outputs.items()}
         return next(iter(boxed.values())) if len(boxed) == 1 else boxed
 
-    def run(self, inputs: Mapping[str, object], state: StateHandle | None = None) -> dict[str, NDArray[Any]]:
-        """Run one prediction on arrays by name and return arrays by name.
+    def run(self, inputs: Mapping[str, object], state: StateHandle | None = None) -> dict[str, Any]:
+        """Run one prediction on arrays by name and return arrays by name (labels and dictionaries as they are).
 
         `state` is a handle of :meth:`make_state`, advanced in place; without one the prediction starts from zero and
         leaves no trace.
@@ -135,18 +154,13 @@ class Package:
 
     def run_observed(
         self, inputs: Mapping[str, object], state: StateHandle | None, observe: Observer | None
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, Any]:
         """Run one prediction as :meth:`run` does, showing `observe` every value of the program as it is computed."""
         plan = self._compiled()
-        known = {feature.name: feature for feature in self.model.inputs}
-        missing = [name for name in known if name not in inputs]
-        unknown = [name for name in inputs if name not in known]
-        if missing or unknown:
-            fault = f"missing {', '.join(missing)}" if missing else f"unknown {', '.join(unknown)}"
-            raise UsageError(f"inputs: {fault}. The package takes {self._declared()}.")
-        arrays = {name: _fitted(np.asarray(inputs[name]), feature) for name, feature in known.items()}
+        arrays = fitted(inputs, self.model.inputs)
         handle = StateHandle(self.model.states) if state is None else state
-        return plan.run(arrays, handle._arrays, observe)
+        outputs = plan.run(arrays, handle._arrays, observe)
+        return {feature.name: _given_back(outputs[feature.name], feature) for feature in self.model.outputs}
 
     def make_state(self) -> StateHandle:
         """Return a new set of states, all zero, for :meth:`run`."""
@@ -183,15 +197,12 @@ class Package:
             inputs = tuple(inputs[0])
         names = self.input_names
         if len(inputs) > len(names):
-            raise UsageError(f"inputs: {len(inputs)} are given. The package takes {self._declared()}.")
+            raise UsageError(f"inputs: {len(inputs)} are given. The package takes {declared(self.model.inputs)}.")
         given = dict(zip(names, inputs, strict=False))
         twice = [name for name in named if name in given]
         if twice:
             raise UsageError(f"inputs: {twice[0]} is given twice, by position and by name.")
         return {**given, **named}
-
-    def _declared(self) -> str:
-        return ", ".join(f"{item.name}: {item.dtype} {item.shape}" for item in self.model.inputs) or "no inputs"
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
@@ -215,25 +226,17 @@ class Package:
         return f"<Package {self.path}: {', '.join(self.input_names)} -> {', '.join(self.output_names)}{states}>"
 
 
-def _fitted(array: NDArray[Any], feature: Feature) -> NDArray[Any]:
-    """Return an input in the dtype that the package declares; only changes that keep the value's kind are made."""
-    if array.shape == () and feature.shape == (1,):
-        array = array.reshape(1)  # Core ML has no inputs without axes
-    if array.shape != feature.shape:
-        raise ShapeError(f"input {feature.name}: the shape is {array.shape}, the package declares {feature.shape}.")
-    wanted = feature.dtype.numpy
-    if array.dtype == wanted:
-        return array
-    if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and wanted.kind != "f"):
-        raise DTypeError(f"input {feature.name}: the dtype is {array.dtype}, the package declares {feature.dtype}.")
-    if wanted.kind in "iu" and array.size:
-        limits = np.iinfo(feature.dtype.name)
-        if array.max() > limits.max or array.min() < limits.min:
-            raise DTypeError(f"input {feature.name}: {array.max()} or {array.min()} does not fit {feature.dtype}.")
-    with np.errstate(over="ignore"):
-        return array.astype(wanted)
+def _given_back(value: Any, feature: Feature) -> Any:
+    """Return an output as callers know it: an array, but for numbers, labels and dictionaries."""
+    if feature.kind == "image":
+        return pixels_of(value, feature)
+    return {"int64": int, "double": float}.get(feature.kind, lambda same: same)(value)
 
 
-def load(path: str | Path) -> Package:
-    """Open a package, whoever made it. Raises PackageError where it is damaged or is no ML Program."""
-    return Package(read(path))
+def load(path: str | Path, function: str | None = None) -> Package:
+    """Open a package, whoever made it, to run its main function or the one called `function`.
+
+    Raises PackageError where it is damaged or is no ML Program, UsageError where it has no such function.
+    """
+    package = Package(read(path))
+    return package if function is None else package.function(function)

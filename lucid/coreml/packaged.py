@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from lucid.coreml.elements import Layout
 from lucid.coreml.options import DeploymentTarget, Metadata
 from lucid.dtypes import DType
 from lucid.graph import Function, Value
 
-__all__ = ["Feature", "Interface", "PackagedModel", "describe", "package_of"]
+__all__ = ["Feature", "Interface", "PackagedModel", "describe", "package_of", "shape_text"]
 
 Kind = Literal["array", "image", "dictionary", "string", "int64", "double", "sequence"]
 
@@ -22,7 +23,8 @@ class Feature:
 
     ``shape`` is the default shape; it is empty for scalars and for outputs whose shape only a run can tell.
     ``ranges`` holds the lowest and highest size of each axis of a flexible input (highest -1: no bound),
-    ``choices`` the shapes of an enumerated one.
+    ``choices`` the shapes of an enumerated one. ``default`` is what an optional input holds everywhere where it is not
+    given. An image has a ``layout``, the shape (height, width) and, whatever the program takes, the dtype float32.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Feature:
     ranges: tuple[tuple[int, int], ...] = ()
     choices: tuple[tuple[int, ...], ...] = ()
     is_optional: bool = False
+    default: float | None = None
+    layout: Layout = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,19 @@ class PackagedModel:
     def states(self) -> tuple[Feature, ...]:
         """The states of the main function."""
         return self.interfaces[self.main].states
+
+
+def shape_text(feature: Feature) -> str:
+    """Return the shapes that an input may have: ``(1, 4)``, ``(1, 2 to 8)``, ``(1, 4) or (1, 7)``."""
+    if feature.choices:
+        return " or ".join(map(str, feature.choices))
+    if not feature.ranges:
+        return str(feature.shape)
+    sizes = [
+        str(lowest) if lowest == highest else f"{lowest} or more" if highest < 0 else f"{lowest} to {highest}"
+        for lowest, highest in feature.ranges
+    ]
+    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
 
 def describe(function: Function) -> Interface:

@@ -17,6 +17,7 @@ import numpy as np
 from lucid.coreml import protobuf
 from lucid.coreml.blobs import Array, WeightFile, unpack
 from lucid.coreml.elements import (
+    LAYOUTS,
     Element,
     dictionary_of,
     element,
@@ -137,8 +138,7 @@ def _feature(message: Message) -> Feature:
         return _array(message, message.type.multiArrayType)
     about = {"description": message.shortDescription, "is_optional": message.type.isOptional}
     if kind == "imageType":
-        image = message.type.imageType
-        return Feature(message.name, float32, (image.height, image.width), "image", **about)
+        return _image(message, message.type.imageType, **about)
     if kind == "dictionaryType":
         key = "int64" if message.type.dictionaryType.WhichOneof("KeyType") == "int64KeyType" else "string"
         dtype = dictionary_of(_named(key), _named("float64"))
@@ -150,6 +150,18 @@ def _feature(message: Message) -> Feature:
     if kind == "stringType":
         return Feature(message.name, string, (), "string", **about)
     raise PackageError(f"the feature {message.name} is of the type {kind}, which no ML Program has.")
+
+
+def _image(message: Message, image: Message, **about: Any) -> Feature:
+    layout = LAYOUTS.get(image.colorSpace)
+    if layout is None:
+        raise PackageError(f"the image {message.name} has the unknown colour space {image.colorSpace}.")
+    bounds = (image.imageSizeRange.heightRange, image.imageSizeRange.widthRange)
+    is_ranged = image.WhichOneof("SizeFlexibility") == "imageSizeRange"
+    ranges = tuple((each.lowerBound, each.upperBound) for each in bounds) if is_ranged else ()
+    choices = tuple((size.height, size.width) for size in image.enumeratedSizes.sizes)
+    shape = (image.height, image.width)
+    return Feature(message.name, float32, shape, "image", ranges=ranges, choices=choices, layout=layout, **about)
 
 
 def _named(name: str) -> DType:
@@ -169,7 +181,16 @@ def _array(message: Message, array: Message) -> Feature:
         ranges=tuple((size.lowerBound, size.upperBound) for size in array.shapeRange.sizeRanges),
         choices=tuple(tuple(shape.shape) for shape in array.enumeratedShapes.shapes),
         is_optional=message.type.isOptional,
+        default=_default(array, row.dtype),
     )
+
+
+def _default(array: Message, dtype: DType) -> float | None:
+    field = array.WhichOneof("defaultOptionalValue")
+    if field is None:
+        return None
+    value = getattr(array, field)
+    return float(value) if dtype.kind == "f" or not math.isfinite(value) else int(value)
 
 
 def _check_interface(function: Function, interface: Interface) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from lucid.coreml import protobuf
 from lucid.coreml.blobs import WeightWriter, digest_of, pack
-from lucid.coreml.elements import element, parts
+from lucid.coreml.elements import LAYOUTS, element, parts
 from lucid.coreml.manifest_json import DATA, MANIFEST, MODEL, WEIGHTS, render_manifest
 from lucid.coreml.names import identifier, is_identifier
 from lucid.coreml.options import Metadata, opset_of
@@ -129,6 +129,8 @@ def _set_feature(message: Message, feature: Feature) -> None:
         getattr(message.type.dictionaryType, field).SetInParent()
     elif feature.kind in ("string", "int64", "double"):
         getattr(message.type, f"{feature.kind}Type").SetInParent()
+    elif feature.kind == "image":
+        _set_image(message.type.imageType, feature)
     else:
         raise InternalError(f"the writer has no {feature.kind} features.", where=feature.name)
 
@@ -143,6 +145,20 @@ def _set_array(message: Message, feature: Feature) -> None:
         message.shapeRange.sizeRanges.add(lowerBound=lowest, upperBound=highest)
     for shape in feature.choices:
         message.enumeratedShapes.shapes.add().shape.extend(shape)
+    if feature.default is not None:
+        fields = {"float32": "floatDefaultValue", "float16": "floatDefaultValue", "float64": "doubleDefaultValue"}
+        setattr(message, fields.get(feature.dtype.name, "intDefaultValue"), feature.default)
+
+
+def _set_image(message: Message, feature: Feature) -> None:
+    message.height, message.width = feature.shape
+    message.colorSpace = next(number for number, layout in LAYOUTS.items() if layout == feature.layout)
+    if feature.ranges:
+        bounds = (message.imageSizeRange.heightRange, message.imageSizeRange.widthRange)
+        for bound, (lowest, highest) in zip(bounds, feature.ranges, strict=True):
+            bound.lowerBound, bound.upperBound = lowest, highest
+    for height, width in feature.choices:
+        message.enumeratedSizes.sizes.add(height=height, width=width)
 
 
 class _Program:
