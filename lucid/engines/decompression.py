@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from lucid import ops
-from lucid.errors import LucidError, UnsupportedError
+from lucid.errors import LucidError, PackageError, UnsupportedError
 from lucid.graph import Block, Constant, Function, Node, Value, arguments, substitute
 from lucid.ops.execution import evaluate
 
@@ -25,8 +25,9 @@ def decompress(function: Function) -> Function:
     """Return the function reading constants where it read outputs of ``constexpr_*`` nodes, in inner blocks too.
 
     The nodes stay where they are, so that positions are those of the package. The constants have the dtypes that the
-    nodes' outputs declare. Raises UnsupportedError where such a node reads a value that is computed at run time, and
-    the kernel's error where its inputs do not fit, with the node's place.
+    nodes' outputs declare. Raises UnsupportedError where such a node reads a value that is computed at run time, the
+    kernel's error where its inputs do not fit, PackageError where it makes no sense of them or the result has another
+    shape than the program says: all with the node's place.
     """
     changes: dict[Value, Value] = {}
     nodes = _decompressed(function.nodes, changes, f"function {function.name}")
@@ -56,13 +57,34 @@ def _inside(block: Block, changes: dict[Value, Value], where: str) -> Block:
 
 
 def _computed(node: Node) -> dict[Value, Value]:
+    unknown = [name for name in node.inputs if name not in ops.find(node.op).parameters]
+    if unknown:
+        raise UnsupportedError(f"lucid does not know its input {unknown[0]}.")
     for value in arguments(node):
         if not isinstance(value, Constant):
             raise UnsupportedError(f"%{value.name} is computed at run time; Core ML asks for a constant.")
-    results = evaluate(node)
-    if len(results) != len(node.outputs):
-        raise UnsupportedError(f"it has {len(node.outputs)} outputs, expected {len(results)}.")
+    try:
+        results = evaluate(node)
+    except LucidError:
+        raise
+    except (ArithmeticError, AttributeError, IndexError, MemoryError, TypeError, ValueError) as error:
+        raise PackageError(f"the compressed weight is damaged: {type(error).__name__}: {error}.") from error
+    found = [_described(np.shape(array), array.dtype.name) for array in results]
+    declared = [_described(value.shape, _stored(value)) for value in node.outputs]
+    if found != declared:
+        raise PackageError(f"the compressed weight is {', '.join(found)}, the program says {', '.join(declared)}.")
     return {
         value: Constant(value.name, value.dtype, np.shape(result), result)
         for value, result in zip(node.outputs, results, strict=True)
     }
+
+
+def _described(shape: tuple[int | None, ...], dtype: str) -> str:
+    return f"{dtype} {shape}"
+
+
+def _stored(value: Value) -> str:
+    """Return the dtype of the array that holds a value: a byte each for types of less than a byte."""
+    if value.dtype.bits >= 8:
+        return value.dtype.name
+    return "int8" if value.dtype.kind == "i" else "uint8"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,8 +13,9 @@ import pytest
 
 import lucid.coreml as cml
 from lucid.coreml.reading import read
+from lucid.dtypes import as_dtype
 from lucid.engines.decompression import decompress, is_compressed
-from lucid.errors import ShapeError, UnsupportedError
+from lucid.errors import PackageError, ShapeError, UnsupportedError
 from lucid.graph import Constant, Function
 from lucid.passes import fold
 
@@ -102,4 +104,35 @@ def test_a_compressed_weight_that_is_computed_is_refused(compressed: Path) -> No
     nodes = list(function.nodes)
     nodes[position] = replace(nodes[position], inputs={**nodes[position].inputs, "scale": function.inputs[0]})
     with pytest.raises(UnsupportedError, match="%x is computed at run time"):
+        decompress(replace(function, nodes=tuple(nodes)))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"lut": np.zeros((1, 1, 16, 1), np.float64)}, PackageError, "is float64 (16, 32), the program says float32"),
+        (
+            {"vector_axis": np.array([0, 1], np.float32)},
+            PackageError,
+            "the compressed weight is damaged: ValueError: can only",
+        ),
+        (
+            {"indices": np.zeros((3, 5), np.uint8)},
+            PackageError,
+            "is float32 (3, 5), the program says float32 (16",
+        ),
+        ({"wrong": np.zeros(1, np.uint8)}, UnsupportedError, "lucid does not know its input wrong"),
+        ({"indices": np.full((16, 32), 16, np.uint8)}, ShapeError, "an index is 16, the palettes have 16 entries"),
+    ],
+)
+def test_damaged_weights_are_told(
+    compressed: Path, change: dict[str, np.ndarray], error: type[Exception], text: str
+) -> None:
+    function = read(compressed / "palettized_4_new.mlpackage").function
+    position = [index for index, node in enumerate(function.nodes) if is_compressed(node)][-1]
+    nodes = list(function.nodes)
+    node = nodes[position]
+    given = {name: Constant(name, as_dtype(data.dtype), data.shape, data) for name, data in change.items()}
+    nodes[position] = replace(node, inputs={**node.inputs, **given})
+    with pytest.raises(error, match=re.escape(text)):
         decompress(replace(function, nodes=tuple(nodes)))
