@@ -124,10 +124,14 @@ def run_package(
             "--input",
             "-i",
             metavar="NAME=VALUE",
-            help="An input's value: a .npy, .npz, .safetensors or .json file, or a number or nested list. A file with "
-            "one axis more than the input holds one entry a call. Once per input.",
+            help="An input's value: a .npy, .npz, .safetensors or .json file, a number or nested list, or a picture "
+            "(.png, .jpg, .bmp). A file with one axis more than the input holds one entry a call. Once per input.",
             show_default=False,
         ),
+    ] = None,
+    function: Annotated[
+        str | None,
+        typer.Option("--function", "-f", metavar="NAME", help="The function to run, where there are several."),
     ] = None,
     calls: Annotated[int, typer.Option("--calls", "-n", min=1, help="How many calls to make; states carry over.")] = 1,
     output_dir: Annotated[
@@ -145,7 +149,7 @@ def run_package(
     def body() -> Outcome:
         from lucid.cli.run import run_calls
 
-        return run_calls(package, inputs or [], calls, output_dir, print_values, timing, screen)
+        return run_calls(package, function, inputs or [], calls, output_dir, print_values, timing, screen)
 
     return report("run", screen, body)
 

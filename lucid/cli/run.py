@@ -19,14 +19,14 @@ __all__ = ["run_calls"]
 
 
 def run_calls(
-    path: Path, arguments: Sequence[str], calls: int, output_dir: Path | None, print_values: bool, timing: bool,
-    screen: Screen,
+    path: Path, function: str | None, arguments: Sequence[str], calls: int, output_dir: Path | None,
+    print_values: bool, timing: bool, screen: Screen,
 ) -> Outcome:  # fmt: skip
-    """Run the package at `path` `calls` times, its states carried from call to call."""
+    """Run a function of the package at `path` `calls` times, its states carried from call to call."""
     from lucid.coreml import load
 
     started = time.perf_counter()
-    package = load(path)
+    package = load(path, function)
     seconds = [time.perf_counter() - started]
     results: list[dict[str, Any]] = []
     try:
@@ -53,12 +53,16 @@ def run_calls(
     return Outcome({"package": str(path), "calls": results, "timing": spent})
 
 
-def _told(name: str, array: NDArray[Any], with_values: bool) -> dict[str, Any]:
+def _told(name: str, output: Any, with_values: bool) -> dict[str, Any]:
     import numpy as np
 
+    if not isinstance(output, np.ndarray):  # a number, a label, or the probability of each
+        described = _described(name, type(output).__name__, [len(output)] if isinstance(output, dict) else [])
+        return described | {"value": output}
+    array = output
     finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
     numbers = finite.astype(np.float64)
-    described: dict[str, Any] = {"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}
+    described = _described(name, str(array.dtype), list(array.shape))
     for key in ("min", "max", "mean"):
         described[key] = float(getattr(numbers, key)()) if numbers.size else None
     described["not_finite"] = int(array.size - numbers.size)
@@ -70,7 +74,24 @@ def _told(name: str, array: NDArray[Any], with_values: bool) -> dict[str, Any]:
     return described
 
 
-def _keep(folder: Path, call: int, outputs: Mapping[str, NDArray[Any]]) -> None:
+def _described(name: str, dtype: str, shape: list[int]) -> dict[str, Any]:
+    described: dict[str, Any] = {"name": name, "dtype": dtype, "shape": shape}
+    return described | {"min": None, "max": None, "mean": None, "not_finite": 0}
+
+
+def _arrays(outputs: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return outputs as arrays: a dictionary is its values, and its keys under the name with ``_labels``."""
+    import numpy as np
+
+    arrays = {}
+    for name, output in outputs.items():
+        arrays[name] = np.asarray(list(output.values()) if isinstance(output, dict) else output)
+        if isinstance(output, dict):
+            arrays[f"{name}_labels"] = np.asarray(list(output))
+    return arrays
+
+
+def _keep(folder: Path, call: int, outputs: Mapping[str, Any]) -> None:
     """Write the outputs of a call beside the file's place and rename it, so that no half-written file is left."""
     import numpy as np
 
@@ -78,15 +99,16 @@ def _keep(folder: Path, call: int, outputs: Mapping[str, NDArray[Any]]) -> None:
     unfinished = folder / f".call_{call}.npz"
     try:
         with unfinished.open("wb") as file:
-            np.savez(file, **outputs)  # type: ignore[arg-type]  # its keywords are the names of the arrays
+            np.savez(file, **_arrays(outputs))  # type: ignore[arg-type]  # its keywords are the names of the arrays
         unfinished.replace(folder / f"call_{call}.npz")
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def _print(call: int, outputs: Mapping[str, NDArray[Any]], screen: Screen) -> None:
-    for name, array in outputs.items():
-        screen.say(f"call {call}  {name} {array.dtype}{list(array.shape)}\n{array}")
+def _print(call: int, outputs: Mapping[str, Any], screen: Screen) -> None:
+    for name, output in outputs.items():
+        kind = f" {output.dtype}{list(output.shape)}" if hasattr(output, "dtype") else ""
+        screen.say(f"call {call}  {name}{kind}\n{output}")
 
 
 def _summary(results: Sequence[Mapping[str, Any]], screen: Screen) -> None:
@@ -101,6 +123,18 @@ def _summary(results: Sequence[Mapping[str, Any]], screen: Screen) -> None:
     ]  # fmt: skip
     headers = ["call", "output", "dtype", "shape", "min", "max", "mean", "not finite"]
     show_table(screen, headers, rows, numbers=["call", "min", "max", "mean", "not finite"])
+    for result in results:
+        for told in result["outputs"]:
+            if "value" in told:
+                screen.say(f"call {result['call']}  {told['name']}  {_value_text(told['value'])}")
+
+
+def _value_text(value: Any) -> str:
+    """Return a label, or the five most probable of a dictionary."""
+    if not isinstance(value, dict):
+        return str(value)
+    first = sorted(value.items(), key=lambda item: -item[1])[:5]
+    return ", ".join(f"{label} {probability:.6g}" for label, probability in first)
 
 
 def _timing(seconds: Sequence[float]) -> dict[str, float]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["per_call"]
 
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp")
 SUFFIXES = (".npy", ".npz", ".safetensors", ".json")
 
 
@@ -45,7 +46,9 @@ def per_call(arguments: Iterable[str], features: Sequence[Feature], calls: int) 
 def _arrays(feature: Feature, value: str, calls: int) -> list[NDArray[Any]]:
     import numpy as np
 
-    array = np.asarray(_load(feature.name, value))
+    array = np.asarray(_load(feature, value))
+    if feature.kind == "image":
+        return _pictures(feature, array, calls)
     shape = feature.shape
     flexible = bool(feature.ranges or feature.choices)
     if array.ndim == 0:
@@ -59,6 +62,16 @@ def _arrays(feature: Feature, value: str, calls: int) -> list[NDArray[Any]]:
     raise UsageError(
         f"--input {feature.name}: shape {array.shape}, expected {shape}, or {('calls', *shape)} with one entry a call."
     )
+
+
+def _pictures(feature: Feature, array: NDArray[Any], calls: int) -> list[NDArray[Any]]:
+    """Return one picture a call: (height, width, 3), or (height, width) where it is grey; the package checks them."""
+    axes = 3 if feature.layout in ("rgb", "bgr") else 2
+    if array.ndim != axes + 1:
+        return [array] * calls
+    if len(array) < calls:
+        raise UsageError(f"--input {feature.name}: {len(array)} entries for {calls} calls. Lower --calls.")
+    return list(array[:calls])
 
 
 def _cast(feature: Feature, array: NDArray[Any]) -> NDArray[Any]:
@@ -79,17 +92,18 @@ def _cast(feature: Feature, array: NDArray[Any]) -> NDArray[Any]:
     return cast
 
 
-def _load(name: str, value: str) -> Any:
-    path = Path(value)
-    if path.suffix not in SUFFIXES:
+def _load(feature: Feature, value: str) -> Any:
+    path, name = Path(value), feature.name
+    suffixes = (*SUFFIXES, *PICTURES) if feature.kind == "image" else SUFFIXES
+    if path.suffix not in suffixes:
         try:
             return json.loads(value)
         except ValueError:
             raise UsageError(
-                f'--input {name}: "{value}" is neither a number, a nested list nor a {", ".join(SUFFIXES)} file.'
+                f'--input {name}: "{value}" is neither a number, a nested list nor a {", ".join(suffixes)} file.'
             ) from None
     try:
-        return _file(name, path)
+        return _picture(feature, path) if path.suffix in PICTURES else _file(name, path)
     except LucidError:
         raise
     except FileNotFoundError:
@@ -113,6 +127,18 @@ def _file(name: str, path: Path) -> Any:
         return loaded
     with loaded:
         return _member(name, path, loaded)
+
+
+def _picture(feature: Feature, path: Path) -> Any:
+    """Return the pixels of a picture: in grey where the input is, else in red, green, blue."""
+    import numpy as np
+
+    try:
+        from PIL import Image
+    except ImportError:
+        raise UsageError(f"--input {feature.name}: pictures need Pillow. Install it (pip install pillow).") from None
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("L" if feature.layout.startswith("grayscale") else "RGB"))
 
 
 def _member(name: str, path: Path, arrays: Mapping[str, Any]) -> Any:
