@@ -3,6 +3,7 @@
 - Before iOS17 the floating inputs of most operations share one dtype.
 - Before iOS17 a 0 in the shape of ``reshape`` needs as many axes as `x` has.
 - From iOS17 on ``clip`` asks for ``alpha < beta``.
+- ``resize`` counts its axes in uint32.
 - From iOS17 on a negative index is out of bounds. Constant indices are counted from the front here; those that are
   computed must be so by whoever makes the graph.
 """
@@ -18,7 +19,7 @@ from lucid import ops
 from lucid.coreml.interface import cast
 from lucid.coreml.options import DeploymentTarget
 from lucid.coreml.renaming import fresh
-from lucid.dtypes import DType, float32, int32
+from lucid.dtypes import DType, float32, int32, uint32
 from lucid.errors import UnsupportedError
 from lucid.graph import Argument, Constant, Node, Value
 
@@ -41,6 +42,8 @@ def reworded(node: Node, target: DeploymentTarget, taken: set[str]) -> list[Node
     if target >= DeploymentTarget.iOS17:
         if node.op == "clip":
             return _clip(node, taken)
+        if node.op == "resize":
+            return [_unsigned(node, "resized_dims")]
         return [_from_the_front(node)] if node.op in _INDEXED else [node]
     if node.op == "reshape":
         node = _without_zeros(node, target)
@@ -56,6 +59,13 @@ def _clip(node: Node, taken: set[str]) -> list[Node]:
         Node("maximum", {"x": node.inputs["x"], "y": low}, (raised,)),
         Node("minimum", {"x": raised, "y": high}, node.outputs),
     ]
+
+
+def _unsigned(node: Node, name: str) -> Node:
+    count = node.inputs[name]
+    if not isinstance(count, Constant) or isinstance(count.data, str):
+        return node
+    return replace(node, inputs={**node.inputs, name: replace(count, dtype=uint32, data=count.data.astype(np.uint32))})
 
 
 def _number(argument: Argument) -> float:

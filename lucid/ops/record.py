@@ -28,7 +28,7 @@ __all__ = ["Kind", "Operation", "Parameter", "Sample", "operation", "registry", 
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 OPSETS = ("iOS15", "iOS16", "iOS17", "iOS18")
-FACETS = ("dtype", "variable", "integers", "bytes", "bool")
+FACETS = ("dtype", "variable", "integers", "bytes", "bool", "half")
 
 
 class Kind(Enum):
@@ -104,7 +104,8 @@ class Operation:
     - ``name:dtype``: a floating dtype of its own, where it had to share that of the first input;
     - ``name:variable``: being computed at run time, where it had to be a constant;
     - ``name:integers``: integers of 8 and 16 bits (``name:bytes`` where those of 8 bits came later still);
-    - ``name:bool``: elements of bool.
+    - ``name:bool``: elements of bool;
+    - ``name:half``: elements of float16.
 
     The attributes in ``float32`` are written as float32 whatever the dtype of the first input, because their usual
     values are nothing in float16. ``until`` names the inputs that only older forms of the operation have, each with the

@@ -256,6 +256,17 @@ def suppression(*sizes: tuple[int, ...], **more: Any) -> Function:
     return function_of(Node("non_maximum_suppression", inputs, outputs))
 
 
+def recurrent(dtype: DType) -> Function:
+    x, h = Value("x", float32, (3, 2, 4)), Value("h", float32, (2, 5))
+    own = [
+        Constant(name, dtype, shape, np.ones(shape, dtype.numpy)) for name, shape in (("ih", (5, 4)), ("hh", (5, 5)))
+    ]
+    before = [node("cast", f"{each.name}_as", each.shape, dtype, x=each, dtype=words(dtype.mil)) for each in (x, h)]
+    inputs = {"x": before[0].output, "initial_h": before[1].output}
+    outputs = (Value("every", dtype, (1, 2, 5)), Value("last", dtype, (2, 5)))
+    return function_of(*before, Node("rnn", {**inputs, "weight_ih": own[0], "weight_hh": own[1]}, outputs))
+
+
 BIAS = Value("bias", float32, (1,))
 WEIGHT = const(np.ones((1, 1, 2), np.float32))
 
@@ -294,6 +305,8 @@ WEIGHT = const(np.ones((1, 1, 2), np.float32))
             "operation conv (-> y): bias = %bias, computed at run time,",
         ),
         (function_of(node("fill_like", "y", (2, 3), ref_tensor=X)), "iOS16", "operation fill_like (-> y)"),
+        (recurrent(float32), "iOS15", ""),
+        (recurrent(float16), "iOS17", "operation rnn (-> every, last): x = %x_as of float16"),
         (
             suppression((1, 4, 2), (1, 4, 2), (1, 2)),
             "iOS17",

@@ -91,7 +91,7 @@ def mil_additions(versions: dict[str, Any]) -> dict[str, str]:
         if start != first:
             added[name] = start
         facets = {opset: facets_of(each, name) for opset, each in having.items()}
-        for facet in ("dtype", "variable", "integers", "bytes", "bool"):
+        for facet in ("dtype", "variable", "integers", "bytes", "bool", "half"):
             since = next((opset for opset, found in facets.items() if facet in found), start)
             if since != start:
                 added[f"{name}:{facet}"] = since
@@ -127,6 +127,7 @@ def facets_of(definition: Any, name: str) -> set[str]:
         "integers": domain & {types.int8, types.uint8, types.int16, types.uint16},
         "bytes": domain & {types.int8, types.uint8},
         "bool": types.bool in domain,
+        "half": types.fp16 in domain,
     }
     return {facet for facet, holds in found.items() if holds}
 

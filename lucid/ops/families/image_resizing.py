@@ -446,7 +446,7 @@ def _boxes(xp: Any, x: Any, boxes: Any, indices: Any, roi: Any) -> tuple[Any, An
             ("symmetric", [3.0, 2.0, 1.0, 1.0, 2.0, 3.0, 3.0, 2.0, 1.0]),
         )
     ),
-    later={"coordinates:integers": "iOS17"},
+    later={"coordinates:half": "iOS16", "coordinates:integers": "iOS17"},
 )
 def resample(
     x: Array,

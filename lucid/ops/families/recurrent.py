@@ -35,6 +35,11 @@ _ACTIVATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _half(*names: str) -> dict[str, str]:
+    """Return what opset iOS17 added to the inputs of a layer: float16."""
+    return {f"{name}:half": "iOS17" for name in ("x", "initial_h", "weight_ih", "weight_hh", "bias", *names)}
+
+
 def _activation(name: str, parameter: str, value: str) -> Callable[[Any, Any], Any]:
     try:
         return _ACTIVATIONS[value.lower()]
@@ -118,6 +123,7 @@ def _states(xp: Any, x: Any, states: list[Any], last: Any, output_sequence: bool
         weight_ih=[[1.0]],
         weight_hh=[[0.0]],
     ),
+    later=_half(),
 )
 def rnn(
     x: Array,
@@ -181,7 +187,7 @@ def rnn(
         reset_after=True,
         input_bias=[0.0, 2.0, 0.0],
     ),
-    later={"reset_after": "iOS18", "input_bias": "iOS18"},
+    later={**_half(), "reset_after": "iOS18", "input_bias": "iOS18"},
 )
 def gru(
     x: Array,
@@ -278,6 +284,9 @@ def gru(
         cell_activation="linear",
         activation="linear",
         clip=1.5,
+    ),
+    later=_half(
+        *("initial_c", "peephole", "weight_ih_back", "weight_hh_back", "bias_back", "peephole_back", "clip"),
     ),
 )
 def lstm(
