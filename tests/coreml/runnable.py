@@ -100,8 +100,8 @@ def numbered(x: Any) -> Any:
     return mb.softmax(x=x, axis=-1)
 
 
-def picture(channels: int) -> Any:
-    @_program(_IOS17, (1, channels, 4, 5))
+def picture(channels: int, height: Any = 4, width: Any = 5) -> Any:
+    @_program(_IOS17, (1, channels, height, width))
     def program(x: Any) -> Any:
         return mb.add(x=x, y=np.float32([10, 20, 30][:channels]).reshape(1, channels, 1, 1), name="result")
 
@@ -146,6 +146,14 @@ def main(folder: Path) -> None:
         described = spec.description
         described.output[0].type.imageType.CopyFrom(described.input[0].type.imageType)
         ct.models.utils.save_spec(spec, str(folder / f"{name}.mlpackage"), weights_dir=model.weights_dir)
+    sizes = {
+        "picture_ranged": ct.Shape((1, 3, ct.RangeDim(2, 4, default=3), ct.RangeDim(1, 6, default=5))),
+        "picture_chosen": ct.EnumeratedShapes([(1, 3, 2, 5), (1, 3, 4, 6)], default=(1, 3, 4, 6)),
+    }
+    for name, shape in sizes.items():
+        program = picture(3, get_new_symbol(), get_new_symbol())
+        image = ct.ImageType("x", shape, color_layout=ct.colorlayout.RGB)
+        _save(program, folder / f"{name}.mlpackage", inputs=[image], **usual)
     height, width = ct.RangeDim(2, 4, default=3), ct.RangeDim(1, 7, default=5)
     _save(flexible, folder / "ranged.mlpackage", inputs=[ct.TensorType("x", (1, height, width))], **usual)
     shapes = ct.EnumeratedShapes([(1, 2, 5), (1, 4, 6)], default=(1, 4, 6))

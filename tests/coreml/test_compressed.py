@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import lucid.coreml as cml
+from lucid.coreml.opset import choose_target, fit_opset
+from lucid.coreml.options import DeploymentTarget
 from lucid.coreml.reading import read
 from lucid.dtypes import as_dtype
 from lucid.engines.decompression import decompress, is_compressed
@@ -136,3 +138,16 @@ def test_damaged_weights_are_told(
     nodes[position] = replace(node, inputs={**node.inputs, **given})
     with pytest.raises(error, match=re.escape(text)):
         decompress(replace(function, nodes=tuple(nodes)))
+
+
+def test_forms_of_compressed_weights_and_their_targets(compressed: Path) -> None:
+    target = DeploymentTarget
+    old = read(compressed / "palettized_4.mlpackage").function
+    assert choose_target(old) == target.iOS16
+    assert [node.op for node in fit_opset(old, target.iOS17).nodes] == [node.op for node in old.nodes]
+    with pytest.raises(UnsupportedError, match="shape exists until iOS17, the deployment target is iOS18"):
+        fit_opset(old, target.iOS18)
+    new = read(compressed / "pruned_new.mlpackage").function
+    assert choose_target(new) == target.iOS18
+    with pytest.raises(UnsupportedError, match="the form without shape exists since iOS18"):
+        fit_opset(new, target.iOS17)

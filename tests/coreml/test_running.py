@@ -31,6 +31,7 @@ def runnable(tmp_path_factory: pytest.TempPathFactory) -> Path:
 NAMES = (
     *("nested", "grown", "stated", "cast", "optional", "numbered", "ranged", "chosen", "unknown", "several"),
     *("rgb", "bgr", "grey", "grey16", "rgb_array", "bgr_array", "grey_array", "grey16_array"),
+    *("picture_ranged", "picture_chosen"),
 )
 
 
@@ -186,6 +187,27 @@ def test_grey_pictures(runnable: Path, name: str) -> None:
 def test_pictures_that_do_not_fit(runnable: Path, picture: Any, error: type[Exception], text: str) -> None:
     with cml.load(runnable / "rgb.mlpackage") as package, pytest.raises(error, match=re.escape(text)):
         package.run({"x": picture})
+
+
+@pytest.mark.parametrize(
+    ("name", "fitting", "others", "text"),
+    [
+        ("ranged", [(2, 1), (4, 6), (3, 5)], [(1, 5), (5, 5), (3, 7)], "(2 to 4, 1 to 6)"),
+        ("chosen", [(2, 5), (4, 6)], [(2, 6), (4, 5), (3, 5)], "(2, 5) or (4, 6)"),
+    ],
+)
+def test_pictures_of_several_sizes(
+    runnable: Path, name: str, fitting: list[tuple[int, int]], others: list[tuple[int, int]], text: str
+) -> None:
+    with cml.load(runnable / f"picture_{name}.mlpackage") as package:
+        for height, width in fitting:
+            result = package.run({"x": np.full((height, width, 3), 7, np.uint8)})["result"]
+            assert result.shape == (1, 3, height, width)
+            assert result[0, :, 0, 0].tolist() == [17, 27, 37]
+        for size in others:
+            message = f"input x: the shape is {size}, the package declares {text}."
+            with pytest.raises(ShapeError, match=re.escape(message)):
+                package.run({"x": np.zeros((*size, 3), np.uint8)})
 
 
 # -- functions and operations ------------------------------------------------------------------------------------------

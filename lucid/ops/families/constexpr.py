@@ -315,7 +315,7 @@ def _looked_up(operation: str, indices: Array, lut: Array, vector_axis: int | No
     found = xp.reshape(lut, (prod(groups) * palette, vector))[rows]
     if vector == 1:
         return found[..., 0]
-    at = resolve_axis(operation, vector_axis, rank)  # type: ignore[arg-type]  # None is refused above
+    at = resolve_axis(operation, vector_axis, rank, "vector_axis")  # type: ignore[arg-type]  # None is refused above
     sizes = list(indices.shape)
     sizes[at] *= vector
     return xp.reshape(xp.moveaxis(found, -1, at + 1), tuple(sizes))
