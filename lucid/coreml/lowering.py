@@ -9,7 +9,7 @@ A value is *wide*, and stays float32, where float16 is known to break it:
   only an epsilon so small keeps finite;
 - it counts: a sum over true and false;
 - it is made from integers, or integers are made from it: float16 counts to 2048, and who knows what they will be;
-- it feeds the sine or cosine of a large angle;
+- it is an angle: a sine's or cosine's, and what the angle is computed from;
 - the author lifted it from float16 on purpose, or the spec names it.
 
 An operation that reads or makes a wide value computes in float32; casts stand at the borders. The attributes that an
@@ -36,7 +36,10 @@ __all__ = ["lower", "wide_values"]
 LARGEST = 65504.0
 _MARGIN, _MARGIN_OF_SQUARES = 1 / 2, 1 / 256
 _WIDE_INTEGERS = frozenset({int16, int32, uint16, uint32})  # those that go beyond 2048, up to which float16 counts
-_ANGLE = 16.0
+_FILL = 4096.0  # a constant from here on may be the fill of a mask, or a table of positions
+_TRANSPARENT = ("elementwise_binary", "elementwise_unary", "tensor_transformation", "reduction")
+_MOVING = ("concat", "cumsum", "einsum", "matmul", "select", "split", "stack", "tile")
+_MIXING = ("linear", "conv", "conv_transpose")  # what they give are activations, whatever goes in
 _LOST = 1 / 64
 _COUNTED = 2048
 _LARGE = 4096
@@ -83,17 +86,19 @@ def wide_values(function: Function, seen: Profile, keep: Sequence[str] = ()) -> 
             _widen_sources(inputs, made_by, wide)
         elif _gives_wide(node, made_by):
             wide.update(value for value in node.outputs if value.dtype == float32)
-        elif node.op in ("sin", "cos", "tan") and any(seen.peak.get(value.name, 0.0) > _ANGLE for value in inputs):
+        elif node.op in ("sin", "cos", "tan"):
             _widen_sources(inputs, made_by, wide)
+        if node.op in ("add", "maximum") and any(_is_lost(value) for value in arguments(node)):
+            _widen_sources((value for value in arguments(node) if value not in wide), made_by, wide)
     wide |= _kept(function, keep)
     return _with_islands(function, wide | _beyond(function))
 
 
 def _squares(function: Function) -> set[Value]:
-    """Return the squares of values and what is summed, averaged or scaled of them, up to the root."""
+    """Return squares, powers and exponentials, and what is summed, averaged or scaled of them, up to the root."""
     found: set[Value] = set()
     for node in function.nodes:
-        squares = node.op in ("square", "pow", "reduce_sum_square")
+        squares = node.op in ("square", "pow", "reduce_sum_square", "exp", "exp2")
         squares |= node.op == "mul" and node.inputs["x"] is node.inputs["y"]
         if squares or (node.op in _KEEPING_SQUARES and not found.isdisjoint(arguments(node))):
             found.update(node.outputs)
@@ -112,17 +117,20 @@ def _gives_wide(node: Node, made_by: Mapping[Value, Node]) -> bool:
 
 
 def _beyond(function: Function) -> set[Value]:
-    """Return the constants beyond float16's range and what is computed from them, up to what bounds it.
+    """Return large constants, floats made from integers, and what is computed from them, up to what bounds it.
 
-    A mask's fill takes part in the sum on every call, though on the example calls it may be multiplied by zero.
+    A mask's fill takes part in the sum on every call, though on the example calls it may be multiplied by zero; and a
+    position is small on the first calls only.
     """
     beyond: set[Value] = set()
     for node in function.nodes:
         harmless = _harmless(node)
         for value in arguments(node):
-            if isinstance(value, Constant) and value.dtype == float32 and _overflows(value):
+            if isinstance(value, Constant) and value.dtype == float32 and _exceeds(value, _FILL):
                 beyond.add(value)
-        if any(value in beyond and value not in harmless for value in arguments(node)):
+        carries = any(value in beyond and value not in harmless for value in arguments(node))
+        made = node.op == "cast" and any(value.dtype in _WIDE_INTEGERS for value in arguments(node))
+        if made or (carries and node.op not in _MIXING):
             beyond.update(value for value in node.outputs if value.dtype == float32)
     return beyond
 
@@ -156,7 +164,7 @@ def _with_islands(function: Function, wide: set[Value]) -> set[Value]:
 
 
 def _widen_sources(values: Iterable[Value], made_by: Mapping[Value, Node], wide: set[Value]) -> None:
-    """Mark values and what they are computed from, as far as operations work element by element."""
+    """Mark values and what they are computed from, up to what mixes them with weights or bounds them."""
     stack = [value for value in values if value.dtype == float32]
     while stack:
         value = stack.pop()
@@ -164,11 +172,7 @@ def _widen_sources(values: Iterable[Value], made_by: Mapping[Value, Node], wide:
             continue
         wide.add(value)
         node = made_by.get(value)
-        if node is not None and ops.find(node.op).family in (
-            "elementwise_binary",
-            "elementwise_unary",
-            "tensor_transformation",
-        ):
+        if node is not None and (ops.find(node.op).family in _TRANSPARENT or node.op in _MOVING):
             stack.extend(source for source in arguments(node) if source.dtype == float32)
 
 
@@ -235,9 +239,12 @@ def _is_truth(value: Value, made_by: Mapping[Value, Node]) -> bool:
 
 def _overflows(constant: Constant) -> bool:
     """Whether a constant holds finite numbers that are beyond float16's range."""
-    if isinstance(constant.data, str):
-        return False
-    return constant.data.size > 0 and _largest(constant.data) > LARGEST
+    return _exceeds(constant, LARGEST)
+
+
+def _exceeds(constant: Constant, limit: float) -> bool:
+    """Whether a constant holds finite numbers of a larger magnitude than `limit`."""
+    return not isinstance(constant.data, str) and constant.data.size > 0 and _largest(constant.data) > limit
 
 
 def _largest(data: np.ndarray) -> float:
