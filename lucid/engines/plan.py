@@ -21,7 +21,7 @@ from lucid.dtypes import DType, float16
 from lucid.engines.aliasing import updates_in_place
 from lucid.engines.decompression import decompress, is_compressed
 from lucid.engines.mapping import drop_pages
-from lucid.errors import InternalError, LucidError, UnsupportedError
+from lucid.errors import InternalError, LucidError, ShapeError, UnsupportedError
 from lucid.graph import Block, Constant, Function, Node, Value, reads
 from lucid.ops.execution import attribute_of
 from lucid.ops.record import Kind, Operation
@@ -141,6 +141,8 @@ class Plan:
             results = step.kernel(*call)
         except LucidError as error:
             raise error.at(step.where) from None
+        except MemoryError as error:
+            raise ShapeError(f"the result does not fit into memory: {error}.", where=step.where) from error
         except (ValueError, TypeError, IndexError) as error:
             raise InternalError(f"{type(error).__name__}: {error}", where=step.where) from error
         if not isinstance(results, tuple):

@@ -8,7 +8,7 @@ import pytest
 from lucid.dtypes import bool_, float16, float32, int32
 from lucid.engines.aliasing import updates_in_place
 from lucid.engines.plan import Plan
-from lucid.errors import LucidError, UnsupportedError
+from lucid.errors import LucidError, ShapeError, UnsupportedError
 from lucid.graph import Constant, Function, Node, Value
 
 STATE = Value("cache", float16, (4, 2))
@@ -132,6 +132,15 @@ def test_an_unknown_operation_is_named_with_its_place() -> None:
         UnsupportedError, match=r"function main, operation 0 \(-> y\): operation frobnicate: lucid does not know it"
     ):
         Plan(Function("main", (X,), (odd,), {"y": odd.output}))
+
+
+def test_a_result_that_does_not_fit_into_memory_is_named_with_its_place() -> None:
+    sizes = ints("s", *[1 << 20] * 3)
+    huge = Node("fill", {"shape": sizes}, (Value("y", float32, (1 << 20,) * 3),))
+    plan = Plan(Function("main", (X,), (huge,), {"y": huge.output}))
+    place = r"function main, operation 0 \(fill -> y\): the result does not fit into memory: .*"
+    with pytest.raises(ShapeError, match=place):
+        plan.run({"x": np.ones((1, 2), np.float16)})
 
 
 def test_a_failing_operation_is_named_with_its_place() -> None:
