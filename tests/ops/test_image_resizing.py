@@ -201,6 +201,22 @@ def test_resampling_takes_whole_coordinates(dtype: Any) -> None:
     np.testing.assert_array_equal(found[0, :, 0], x[0][:, [0, 2], [2, 1]])
 
 
+@pytest.mark.parametrize(
+    ("modes", "expected"),
+    [
+        (("bilinear", "constant", 6.17, "normalized_minus_one_to_one", True), [8.585, 6.17, 27.5, 6.17]),
+        (("nearest", "border", -1.0, "unnormalized", False), [11.0, 11.0, 11.0, 44.0]),
+        (("bilinear", "reflection", -1.0, "normalized_zero_to_one", True), [22.0, 36.3, 11.0, 34.1]),
+        (("nearest", "symmetric", -1.0, "normalized_zero_to_one", False), [22.0, 33.0, 11.0, 33.0]),
+    ],
+)
+def test_samples_measured_on_core_ml(modes: tuple[Any, ...], expected: list[float]) -> None:
+    """The values that coremltools' own tests hold Core ML to."""
+    x = np.float32([[[[11, 22], [33, 44]]]])
+    places = np.float32([[[[-1, -2], [-3.7, -1]], [[0, 0], [3.5, 1.2]]]])
+    np.testing.assert_allclose(ops.resample(x, places, *modes).reshape(-1), expected, rtol=1e-5)
+
+
 def test_resampling_at_what_is_no_number() -> None:
     x = normal(1, 1, 3, 3)
     grid = np.array([[[[np.nan, 0], [0, np.inf], [-np.inf, 1e30], [3e38, 1]]]], np.float32)

@@ -364,12 +364,17 @@ def _cell(xp: Any, activations: Any, added: Any, c: Any, peephole: Any, clip: fl
     """Return the state and the cell after one step; ``added``: (b, 4 H), what input and state add to the gates."""
     recurrent, inner, outer = activations
     size = c.shape[1]
-    i, f, o, z = (added[:, gate * size : (gate + 1) * size] for gate in range(4))
-    if peephole is not None:
-        i, f = i + peephole[0] * c, f + peephole[1] * c
-    c = recurrent(xp, f) * c + recurrent(xp, i) * inner(xp, z)
-    if clip is not None:
-        c = xp.minimum(xp.maximum(c, -clip), clip)
-    if peephole is not None:
-        o = o + peephole[2] * c
-    return recurrent(xp, o) * outer(xp, c), c
+    block = added[:, 3 * size :]
+    if peephole is None:  # three gates in one pass
+        gates = recurrent(xp, added[:, : 3 * size])
+        i, f, o = (gates[:, gate * size : (gate + 1) * size] for gate in range(3))
+        c = _clipped(xp, f * c + i * inner(xp, block), clip)
+        return o * outer(xp, c), c
+    i, f, o = (added[:, gate * size : (gate + 1) * size] for gate in range(3))
+    i, f = recurrent(xp, i + peephole[0] * c), recurrent(xp, f + peephole[1] * c)
+    c = _clipped(xp, f * c + i * inner(xp, block), clip)
+    return recurrent(xp, o + peephole[2] * c) * outer(xp, c), c
+
+
+def _clipped(xp: Any, cell: Any, clip: float | None) -> Any:
+    return cell if clip is None else xp.minimum(xp.maximum(cell, -clip), clip)
