@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -52,7 +52,6 @@ class FreshProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
 
     def __enter__(self) -> Self:
@@ -67,24 +66,27 @@ class FreshProcess:
             self._process.communicate()
 
     def run(self, package: Path, reference: Reference) -> str:
-        """Run the calls of a reference on the package and return the digest, or the last line of its complaint."""
-        with tempfile.TemporaryDirectory(prefix="lucid-") as room:
-            calls = Path(room) / "calls.npz"
-            Reference(reference.calls, [], {}).save(calls)
-            line = json.dumps([str(package.resolve()), str(calls)]) + "\n"
-            said, complaint = self._process.communicate(line)
+        """Run the calls of a reference on the package and return the digest, or the last line of its complaint.
+
+        The calls go through the process's standard input, so that nothing is left behind whatever ends this one.
+        """
+        calls = io.BytesIO()
+        Reference(reference.calls, [], {}).save(calls)
+        line = json.dumps(str(package.resolve())).encode() + b"\n"
+        said, complaint = self._process.communicate(line + calls.getvalue())
         if self._process.returncode == 0:
-            return said.strip()
-        return (complaint.strip().splitlines() or [f"ended with code {self._process.returncode}"])[-1]
+            return said.decode().strip()
+        lines = complaint.decode(errors="replace").strip().splitlines()
+        return (lines or [f"ended with code {self._process.returncode}"])[-1]
 
 
 def serve() -> None:
-    """Read a package and its calls from standard input, run them, print the digest."""
-    line = sys.stdin.readline()
+    """Read a package's path and then its calls, an ``.npz``, from standard input; run them and print the digest."""
+    line = sys.stdin.buffer.readline()
     if not line:
         return
-    package, calls = json.loads(line)
-    reference = Reference.read(Path(calls))
+    package = json.loads(line)
+    reference = Reference.read(io.BytesIO(sys.stdin.buffer.read()))
     with limited_threads(), load(package) as opened:
         state = opened.make_state()
         results = [opened.run(call, state) for call in reference.calls]
