@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lucid.errors import LucidError, MutationError, RefusedError, TraceError
+from lucid.engines.plan import Plan
+from lucid.errors import LucidError, MutationError, RefusedError, TraceError, told
 from lucid.gradmode import no_grad
 from lucid.graph import Function, Value, arguments, users, verify
 from lucid.passes import drop_idle, simplify
@@ -56,13 +57,20 @@ def capture(
     _name_constants(trace, model)
     before = {key: box._value for key, box in boxes.items()}
     first, draws = _call(model, boxes, trace, watch)
+    written = [key for key, box in boxes.items() if box._value is not before[key]]
+    changes = watch.changes()
+    watch.restore()
+    trace.put_back()
     flat = renamed(flatten(first), outputs)
-    _refuse_changes(watch, [key for key, box in boxes.items() if box._value is not before[key]], draws, flat)
+    _refuse_changes(changes, written, draws, flat)
+    _refuse_writes_outside(trace)
     _compare_second_call(model, given, flat, outputs, watch)
     recorded = trace.finish(name, flat)
+    _refuse_host_reads(recorded, values, trace.host_reads)
     _refuse_lost_writes(recorded, trace)
     function = verify(simplify(drop_idle(recorded)))
-    _refuse_idle_inputs(function, recorded, values, trace.host_reads)
+    _refuse_idle_inputs(function, values)
+    _compare_other_inputs(model, given, function, outputs, watch)
     return Captured(
         function,
         {key: box._value for key, box in given.items()},
@@ -98,12 +106,15 @@ def _call(model: Callable[..., Any], boxes: Mapping[str, Tensor], trace: Trace |
             else:
                 with recording(trace):
                     returned = model(**boxes) if _takes_names(model, boxes) else model(*boxes.values())
-    except LucidError as error:
+    except BaseException as error:  # sys.exit in a model is the model's fault as well
         watch.restore()
-        raise error.at("forward") from error
-    except Exception as error:
-        watch.restore()
-        raise TraceError(f"the model raised {type(error).__name__}: {error}", where="forward") from error
+        if trace is not None:
+            trace.put_back()
+        if isinstance(error, LucidError):
+            raise error.at("forward") from error
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise TraceError(f"the model raised {told(error)}", where="forward") from error
     after = _random_states()
     drawn = ", ".join(source for source in before if before[source] != after[source])
     if drawn:
@@ -136,9 +147,9 @@ def _restore_random(states: Mapping[str, Any]) -> None:
     np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))
 
 
-def _refuse_changes(watch: Watch, written: Sequence[str], draws: str, outputs: Mapping[str, Tensor]) -> None:
-    changes = watch.changes()
-    watch.restore()
+def _refuse_changes(
+    changes: Sequence[Change], written: Sequence[str], draws: str, outputs: Mapping[str, Tensor]
+) -> None:
     if changes:
         raise MutationError(_mutation_text(changes, outputs), where="forward")
     for name in written:
@@ -151,6 +162,17 @@ def _refuse_changes(watch: Watch, written: Sequence[str], draws: str, outputs: M
         raise MutationError(
             f"the model draws random numbers ({draws}) though it is in eval(): every call of the program would repeat "
             "the same ones. Draw them outside and pass them as an input.",
+            where="forward",
+        )
+
+
+def _refuse_writes_outside(trace: Trace) -> None:
+    """Refuse a write to a tensor that was there before the call, wherever it lives."""
+    for _, before, place in trace.outside.values():
+        raise MutationError(
+            f"a tensor of shape {tuple(before.shape)} that was there before the call is written at {place}; a pure "
+            f"program would lose that. Take it as an input, return what replaces it, and pair the two:\n"
+            f"{_pair('state', 'output_1')}",
             where="forward",
         )
 
@@ -214,22 +236,65 @@ def _refuse_lost_writes(recorded: Function, trace: Trace) -> None:
             )
 
 
-def _refuse_idle_inputs(
-    function: Function, recorded: Function, values: Mapping[str, Value], reads: Sequence[HostRead]
-) -> None:
-    counts = users(function)
+def _refuse_host_reads(recorded: Function, values: Mapping[str, Value], reads: Sequence[HostRead]) -> None:
+    """Refuse a program into which Python has frozen what it saw of an example input."""
     for name, value in values.items():
-        if counts[value]:
-            continue
         derived = _derived(recorded, value)
         places = sorted({read.place for read in reads if read.value in derived})
-        frozen = (
-            f" It was turned into Python numbers at {', '.join(places)}, which freezes the example's value into the "
-            "program. Keep it a tensor: index and compute with it directly."
-            if places
-            else " Use it, or leave it out of the example."
-        )
-        raise RefusedError(f"input {name} has no effect on any output.{frozen}", where="forward")
+        if places:
+            raise RefusedError(
+                f"input {name} is turned into Python numbers at {', '.join(places)}, which freezes the example's value "
+                "into the program. Keep it a tensor: index and compute with it directly, and choose with lucid.where.",
+                where="forward",
+            )
+
+
+def _refuse_idle_inputs(function: Function, values: Mapping[str, Value]) -> None:
+    counts = users(function)
+    for name, value in values.items():
+        if not counts[value]:
+            raise RefusedError(
+                f"input {name} has no effect on any output. Use it, or leave it out of the example.", where="forward"
+            )
+
+
+def _compare_other_inputs(
+    model: Callable[..., Any],
+    given: Mapping[str, Tensor],
+    function: Function,
+    names: Sequence[str] | None,
+    watch: Watch,
+) -> None:
+    """Compare the graph with the model on inputs moved away from the example: what was frozen shows there."""
+    moved = {
+        key: box._value * np.asarray(1.25, box._value.dtype) + np.asarray(0.5, box._value.dtype)
+        if box.is_floating_point()
+        else box._value
+        for key, box in given.items()
+    }
+    if all(moved[key] is box._value for key, box in given.items()):
+        return
+    boxes = {key: Tensor._boxed(array.view()) for key, array in moved.items()}
+    try:
+        returned, _ = _call(model, boxes, None, watch)
+    except LucidError:
+        return  # the model does not take such values
+    finally:
+        watch.restore()
+    expected = renamed(flatten(returned), names)
+    found = Plan(function).run(moved)
+    for name, box in expected.items():
+        first, second = np.asarray(box._value, np.float64), found[name].astype(np.float64)
+        scale = np.max(np.abs(first[np.isfinite(first)]), initial=0.0)
+        if first.shape != second.shape or not np.allclose(
+            first, second, rtol=1e-3, atol=1e-3 * scale + 1e-6, equal_nan=True
+        ):
+            raise RefusedError(
+                f"on inputs other than the example the model gives other values of {name} than the graph recorded from "
+                "it: something that depends on the inputs is frozen. Compute everything from tensors in forward, "
+                "and choose with lucid.where instead of if.",
+                where="forward",
+            )
 
 
 def _derived(recorded: Function, value: Value) -> set[Value]:

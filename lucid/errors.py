@@ -28,6 +28,7 @@ __all__ = [
     "TraceError",
     "UnsupportedError",
     "UsageError",
+    "told",
 ]
 
 
@@ -221,3 +222,12 @@ class InternalError(LucidError):
     """lucid itself is at fault."""
 
     code, kind = 70, "internal"
+
+
+def told(error: BaseException) -> str:
+    """Return the type and the words of somebody else's error on one line, whatever its own methods do."""
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # an error whose text cannot be had is still to be reported
+        words = ""
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__

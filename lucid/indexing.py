@@ -261,8 +261,8 @@ def _slice_updated(
     """Return `target` with a slice replaced: in its own memory where that may be, as for a cache written row by row."""
     free = in_place and current_trace() is None and not (target.requires_grad or update.requires_grad)
     if free and target._is_held_alone():
-        bounds = (each._value if isinstance(each, Tensor) else np.asarray(each, np.int32) for each in (begin, end))
-        place = (*resolve_slices("slice_update", target.shape, *bounds, stride, None, None, None), ...)
+        first, last = (each._value if isinstance(each, Tensor) else np.asarray(each, np.int32) for each in (begin, end))
+        place = (*resolve_slices("slice_update", target.shape, first, last, stride, None, None, None), ...)
         if target._value[place].shape == update.shape:
             target._value[place] = update._value
             return target

@@ -41,6 +41,10 @@ def by_argument(model: Callable[..., Any], example: object) -> dict[str, Tensor]
             raise TraceError(f"example: {error}; {len(values)} inputs are given. {takes}") from None
         names += [f"input_{index}" for index in range(len(names), len(values))]
         given = dict(zip(names, values, strict=False))
+    for name, value in given.items():
+        if value is None or isinstance(value, Mapping):
+            kind = "None" if value is None else "a mapping"
+            raise TraceError(f"example: {name} is {kind}; every input is a tensor. Leave an optional argument out.")
     return {name: as_tensor(value) for name, value in given.items()}
 
 
@@ -57,6 +61,8 @@ def flatten(returned: object) -> dict[str, Tensor]:
                 f"the model's return value {name or 'output_0'} is a {type(value).__name__}. Return tensors: alone, "
                 "in a tuple, or in a mapping, dataclass or NamedTuple that names them."
             )
+        if (name or "output_0") in named:
+            raise TraceError(f"two of the model's return values are called {name}. Give each a name of its own.")
         named[name or "output_0"] = value
     if not named:
         raise TraceError("the model returns nothing. Return at least one tensor.")

@@ -49,6 +49,9 @@ class Tensor:
     def __init__(self, data: object, dtype: object = None, *, requires_grad: bool = False) -> None:
         self._value = _to_array(data, None if dtype is None else as_dtype(dtype))
         self.requires_grad = requires_grad
+        trace = current_trace()
+        if trace is not None:
+            trace.make(self)
 
     @classmethod
     def _boxed(cls, value: NDArray[Any], requires_grad: bool = False) -> Tensor:
@@ -56,6 +59,9 @@ class Tensor:
         box = object.__new__(Tensor)
         box._value = value
         box.requires_grad = requires_grad
+        trace = current_trace()
+        if trace is not None:
+            trace.make(box)
         return box
 
     @staticmethod
@@ -228,13 +234,15 @@ class Tensor:
                 f"in-place write: the tensor is {self.dtype} {self.shape}, the new value {value.dtype} {value.shape}. "
                 "Cast or reshape the value first."
             )
-        trace = current_trace()
+        if value is self:
+            return self
+        trace, before = current_trace(), self._value
         if trace is not None and trace.depends_on_inputs(self):
             value = ops.identity(value)  # a value of its own, whose way to an output can be followed
         self._value = value._value
         self.requires_grad = self.requires_grad or value.requires_grad
         if trace is not None:
-            trace.write(self)
+            trace.write(self, before)
         return self
 
     def __setitem__(self, index: object, value: object) -> None:

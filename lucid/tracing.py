@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.dtypes import DType, as_dtype, bool_, float32, int32, string
-from lucid.errors import DTypeError, InternalError
+from lucid.errors import DTypeError, InternalError, UnsupportedError
 from lucid.graph import Argument, Constant, Function, Node, Value
 from lucid.ops.record import Kind, Operation, Parameter
 
@@ -60,6 +60,8 @@ class Trace:
         self.inputs: list[Value] = []
         self.host_reads: list[HostRead] = []
         self.writes: dict[int, Write] = {}
+        self.outside: dict[int, tuple[Tensor, Any, str]] = {}
+        self._made: dict[int, weakref.ref[Tensor]] = {}
         self.paths: dict[int, str] = {}
         self._values: dict[int, tuple[weakref.ref[Any], Value]] = {}
         self._taken: dict[str, int] = {}
@@ -93,6 +95,12 @@ class Trace:
 
     def record(self, operation: Operation, boxes: Mapping[str, Any], results: Sequence[Tensor]) -> None:
         """Append one node: tensors (or tuples of them) and plain attributes by MIL's input names, and its results."""
+        if operation.name == "non_zero" and self.depends_on_inputs(boxes["x"]):
+            raise UnsupportedError(
+                f"the positions where a mask is true are asked for at {_caller()}: how many there are depends on the "
+                "input, and the program would keep the example's number. Choose with lucid.where(mask, a, b) or "
+                "multiply by the mask instead."
+            )
         base = self._unique("_".join([*self._scopes, operation.name]))
         inputs: dict[str, Argument] = {}
         for name, parameter in operation.parameters.items():
@@ -118,10 +126,22 @@ class Trace:
         if self.depends_on_inputs(box):
             self.host_reads.append(HostRead(self._values[id(box._value)][1], _caller()))
 
-    def write(self, box: Tensor) -> None:
-        """Note that a new value was put into a box; of several writes to one box the last counts."""
+    def make(self, box: Tensor) -> None:
+        """Note that a box was made while this trace was recorded."""
+        key = id(box)
+        self._made[key] = weakref.ref(box, lambda _: self._made.pop(key, None))
+
+    def write(self, box: Tensor, before: Any) -> None:
+        """Note that a new value was put into a box that held `before`; of several writes to one box the last counts."""
+        if id(box) not in self._made:
+            self.outside.setdefault(id(box), (box, before, _caller()))
         if self.depends_on_inputs(box):
             self.writes[id(box)] = Write(box, self._values[id(box._value)][1], _caller())
+
+    def put_back(self) -> None:
+        """Give the boxes that were there before this trace the values they held."""
+        for box, before, _ in self.outside.values():
+            box._value = before
 
     def refuse_float64(self, box: Tensor) -> None:
         """Raise DTypeError: no float64 value can be part of a Core ML program."""

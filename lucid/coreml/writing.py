@@ -29,6 +29,8 @@ _WEIGHT_NAME = f"@model_path/weights/{_WEIGHT_FILE}"
 _SMALLEST_WEIGHT = 10  # elements; smaller constants stand in the program itself
 _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
 # Parameters that Core ML's compiler takes as values in place only, not by the name of a `const`.
+# Parameters whose constant no other operation may share: coremltools' reader writes into the array it was given.
+_UNSHARED = {("slice_by_index", "stride")}
 _LITERALS = {"classify": {"classes"}, "reshape_like": {"begins", "ends", "end_masks"}}
 # Up to here, what a `constexpr` operation works on are attributes.
 _OPSETS_BEFORE_CONSTEXPR_INPUTS = {"CoreML5", "CoreML6", "CoreML7"}
@@ -230,7 +232,8 @@ class _Program:
                 elif is_constexpr or parameter in literals:
                     self._set_value(bindings.add().value, value, in_place=parameter in literals)
                 else:
-                    bindings.add(name=self._constant(constants, value, f"{stem}_{parameter}_0"))
+                    is_shared = (node.op, parameter) not in _UNSHARED
+                    bindings.add(name=self._constant(constants, value, f"{stem}_{parameter}_0", is_shared))
         for value in node.outputs:
             self._set_type(message.outputs.add(name=value.name).type, value)
         for block in node.blocks:
@@ -248,22 +251,23 @@ class _Program:
                 name = self._constant(constants, value, f"{stem}_result_{position}")
             message.outputs.append(name)
 
-    def _constant(self, operations: Message, value: Constant, name: str) -> str:
-        """Return the name of the `const` that holds `value`, appending it where no equal one is there."""
-        known = self._identities.get(value)
+    def _constant(self, operations: Message, value: Constant, name: str, is_shared: bool = True) -> str:
+        """Return the name of the `const` that holds `value`, appending it where no equal one may be shared."""
+        known = self._identities.get(value) if is_shared else None
         if known is not None:
             return known
         message = self._mil.Operation(type="const")
         content = message.attributes["val"]
         self._set_value(content, value)
         key = content.SerializeToString(deterministic=True)
-        found = self._constants.get(key)
+        found = self._constants.get(key) if is_shared else None
         if found is None:
-            found = self._constants[key] = self._free(value.name or name)
+            found = self._free(value.name or name)
             _set_string(message.attributes["name"], found)
             message.outputs.add(name=found).type.CopyFrom(content.type)
             operations.append(message)
-        self._identities[value] = found
+        if is_shared:
+            self._constants[key] = self._identities[value] = found
         return found
 
     def _set_value(self, message: Message, value: Constant, in_place: bool = False) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from lucid import random
 from lucid.errors import ShapeError, UsageError
 from lucid.functional.creation import full, zeros_like
+from lucid.generator import inverse_normal
 from lucid.tensor import Tensor
 
 __all__ = [
@@ -74,7 +75,7 @@ def trunc_normal_(
         return tensor
     low, high = (0.5 * (1.0 + math.erf((bound - mean) / (std * math.sqrt(2.0)))) for bound in (a, b))
     uniform = (generator or random.default_generator()).uniform(tensor.numel()).astype(np.float64) + 2.0**-25
-    values = random.inverse_normal(low + uniform * (high - low)) * std + mean
+    values = inverse_normal(low + uniform * (high - low)) * std + mean
     held = np.clip(values, a, b).astype(tensor.dtype.numpy).reshape(tensor.shape)
     return tensor._put(Tensor._boxed(held))
 

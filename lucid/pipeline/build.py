@@ -14,7 +14,7 @@ from lucid.coreml.placing import placed
 from lucid.engines.memory import give_back
 from lucid.engines.threads import limited_threads
 from lucid.errors import UsageError
-from lucid.pipeline.golden import Checked, golden
+from lucid.pipeline.golden import Checked, Witnesses, golden, witnesses
 from lucid.pipeline.load import load
 from lucid.pipeline.lower import Lowered, lower
 from lucid.pipeline.manifest import Stage, manifest, write_manifest
@@ -110,8 +110,8 @@ def build(
     clock = _Clock(progress)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with placed(place) as folder, limited_threads():
-            content = _build(spec, folder, clock)
+        with placed(place) as folder, limited_threads(), witnesses() as called:
+            content = _build(spec, folder, clock, called)
     except OSError as error:
         raise UsageError(
             f"the results cannot be written: {error.strerror or error}. Choose another folder, or make room.",
@@ -120,11 +120,11 @@ def build(
     return BuildResult(place, content)
 
 
-def _build(spec: Spec, folder: Path, clock: _Clock) -> Manifest:
+def _build(spec: Spec, folder: Path, clock: _Clock, called: Witnesses) -> Manifest:
     packaged = _packaged(spec, folder, clock)
     give_back()  # or the model's weights would stay beside the runtime's
     with clock.stage("golden", spec.golden.calls) as advance:
-        checked: Checked = golden(packaged, spec, advance)
+        checked: Checked = golden(packaged, spec, called, advance)
     with clock.stage("manifest"):
         packaged.reference.save(folder / GOLDEN)
         content = manifest(checked, spec, digest(folder / GOLDEN), clock.stages)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import inspect
 import random
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lucid.coreml.golden.reference import Reference, refer
 from lucid.coreml.options import State
-from lucid.errors import LoadError, LucidError
+from lucid.errors import LoadError, LucidError, told
 from lucid.pipeline.calls import make_calls, zeros
-from lucid.pipeline.sources import Sources, entry_point, importing
+from lucid.pipeline.sources import Sources, entry_point, importing, on_stage
 from lucid.pipeline.spec import Spec
 from lucid.random import manual_seed
 from lucid.watching import Watch
@@ -44,43 +44,60 @@ def load(spec: Spec, advance: Callable[[int], None] | None = None) -> Loaded:
     `advance` is told how many calls are done. Whatever the user's code prints goes to stderr. Raises LoadError where
     any of it fails.
     """
-    weights = spec.root / spec.model.weights if spec.model.weights else None
-    entry = spec.root / spec.model.source if spec.model.is_file else None
-    sources = Sources(entry.parent if entry else spec.root, weights)
+    root = spec.root.absolute()  # the user's code may change the folder
+    weights = root / spec.model.weights if spec.model.weights else None
+    entry = root / spec.model.source if spec.model.is_file else None
+    sources = Sources(entry.parent if entry else root, weights)
+    calls, initial = make_calls(spec), zeros(spec)
     extra = [path for path in (entry, weights) if path is not None]
     folders = [entry.parent] if entry else []
     try:
-        with importing(*folders, spec.root), contextlib.redirect_stdout(sys.stderr):
-            model = _model(spec)
+        with on_stage(), importing(*folders, root), _blaming(spec):
+            model = _model(spec, root)
             if weights is not None:
-                _load_weights(model, spec)
+                _load_weights(model, weights, spec)
             names = [output.name for output in spec.outputs] or None
             states = [State(state.input, state.output) for state in spec.states]
             watch = Watch(model)
-            reference = refer(model, make_calls(spec), states, zeros(spec), outputs=names, advance=advance)
+            reference = refer(model, calls, states, initial, outputs=names, advance=advance)
             watch.restore()
             digests = sources.used(*extra)
     finally:
         sources.forget()
-    return Loaded(model, reference, zeros(spec), digests, digests.get(spec.model.weights or ""))
+    return Loaded(model, reference, initial, digests, digests.get(spec.model.weights or ""))
 
 
-def _model(spec: Spec) -> Callable[..., Any]:
+@contextlib.contextmanager
+def _blaming(spec: Spec) -> Iterator[None]:
+    """Report whatever else the user's code raises (in eval(), in a listing of modules) as the entry point's fault."""
+    try:
+        yield
+    except (LucidError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise LoadError(f"the model raised {told(error)}", where=spec.model.entry) from error
+
+
+def _model(spec: Spec, root: Path) -> Callable[..., Any]:
     """Return what the entry point gives: a class or function is called, a module is taken as it is, in eval()."""
     manual_seed(spec.model.seed)
     random.seed(spec.model.seed)
     np.random.seed(spec.model.seed % 2**32)  # the user's code may draw from it
-    found = entry_point(spec.model, spec.root)
+    found = entry_point(spec.model, root)
     is_ready = hasattr(found, "forward") and not inspect.isclass(found)
     if not is_ready:
         if not callable(found):
             raise LoadError(f"it is a {type(found).__name__}, not a class, function or module.", where=spec.model.entry)
         try:
             found = found(**spec.model.arguments)
-        except LucidError as error:
-            raise LoadError(f"calling it raised {type(error).__name__}: {error}", where=spec.model.entry) from error
-        except Exception as error:
-            raise LoadError(f"calling it raised {type(error).__name__}: {error}", where=spec.model.entry) from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise LoadError(f"calling it raised {told(error)}", where=spec.model.entry) from error
+        if inspect.isclass(found):
+            raise LoadError(
+                f"it gives the class {found.__name__}. Return a model: call the class.", where=spec.model.entry
+            )
     if not callable(found):
         raise LoadError(
             f"it gives a {type(found).__name__}. Return a model: a module, or a function of tensors.",
@@ -91,14 +108,13 @@ def _model(spec: Spec) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _load_weights(model: Any, spec: Spec) -> None:
+def _load_weights(model: Any, path: Path, spec: Spec) -> None:
     from lucid.serialization import load as load_tensors
 
-    assert spec.model.weights is not None  # noqa: S101  # the caller asks only then
     where = f"model.weights: {spec.model.weights}"
     if not hasattr(model, "load_state_dict"):
         raise LoadError(f"{spec.model.entry} gives a {type(model).__name__}, which takes no weights.", where=where)
     try:
-        model.load_state_dict(load_tensors(spec.root / spec.model.weights))
+        model.load_state_dict(load_tensors(path))
     except LucidError as error:
         raise LoadError(str(error), where=where) from error

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lucid.errors import LoadError
+from lucid.errors import LoadError, told
 from lucid.pipeline.spec_tables import Model
 
-__all__ = ["Sources", "digest", "entry_point", "importing"]
+__all__ = ["Sources", "digest", "entry_point", "importing", "on_stage"]
 
 _CHUNK = 1 << 20
 
@@ -88,6 +90,29 @@ class Sources:
 
 
 @contextmanager
+def on_stage() -> Iterator[None]:
+    """Run the user's code: what it prints goes to stderr, down to the file descriptor, and it may change the folder.
+
+    The process's standard output belongs to the results alone.
+    """
+    folder = os.getcwd()
+    sys.stdout.flush()
+    try:
+        saved = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # a stream is closed
+        saved = None
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.chdir(folder)
+        if saved is not None:
+            os.dup2(saved, 1)
+            os.close(saved)
+
+
+@contextmanager
 def importing(*folders: Path) -> Iterator[None]:
     """Let imports find modules in `folders`, without leaving compiled files there."""
     saved, bytecode = list(sys.path), sys.dont_write_bytecode
@@ -113,8 +138,10 @@ def entry_point(model: Model, root: Path) -> Any:
                     where=model.entry,
                 ) from None
             raise LoadError(f"importing it raised ModuleNotFoundError: {error}", where=model.entry) from error
-        except Exception as error:
-            raise LoadError(f"importing it raised {type(error).__name__}: {error}", where=model.entry) from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise LoadError(f"importing it raised {told(error)}", where=model.entry) from error
     found: Any = module
     for name in model.attribute.split("."):
         if not hasattr(found, name):
@@ -137,10 +164,12 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except BaseException as error:
         if saved is None:
             del sys.modules[name]
         else:
             sys.modules[name] = saved
-        raise LoadError(f"importing it raised {type(error).__name__}: {error}", where=str(path)) from error
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise LoadError(f"importing it raised {told(error)}", where=str(path)) from error
     return module

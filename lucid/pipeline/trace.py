@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,6 +9,7 @@ from lucid.capture import capture
 from lucid.coreml.golden.reference import Reference
 from lucid.graph import Function
 from lucid.pipeline.load import Loaded
+from lucid.pipeline.sources import on_stage
 from lucid.pipeline.spec import Spec
 
 __all__ = ["Traced", "trace"]
@@ -30,6 +29,6 @@ def trace(loaded: Loaded, spec: Spec) -> Traced:
     """Record the model on the inputs of the first call, or refuse what a graph cannot carry."""
     example = {**loaded.reference.calls[0], **loaded.initial}
     names = [output.name for output in spec.outputs] or None
-    with contextlib.redirect_stdout(sys.stderr):
+    with on_stage():
         captured = capture(loaded.model, example, outputs=names)
     return Traced(captured.function, loaded.reference, loaded.sources, loaded.weights)

@@ -341,3 +341,35 @@ def test_the_golden_calls_are_stored(project: Path) -> None:
         np.testing.assert_array_equal(archive["call/3/x"], np.full((1, 4), 3, np.float32))
         np.testing.assert_array_equal(archive["output/3/scaled"], np.full((1, 4), 12, np.float32))
         np.testing.assert_array_equal(archive["state/total"], np.full((1, 4), 6, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("class Total", "import sys; sys.exit(0)\nclass Total", "importing it raised SystemExit: 0"),
+        ("self.factor = factor", "raise SystemExit(3)", "calling it raised SystemExit: 3"),
+        ("total = total + x", "raise GeneratorExit", "the model raised GeneratorExit"),
+        (
+            "    def forward",
+            "    def eval(self): raise OSError('gone')\n    def forward",
+            "the model raised OSError: gone",
+        ),
+    ],
+)
+def test_what_user_code_raises_is_its_own_fault(project: Path, old: str, new: str, text: str) -> None:
+    change("total.py", old, new)
+    with pytest.raises(LucidError) as caught:
+        build("total.toml")
+    assert text in str(caught.value)
+    assert caught.value.code == 4
+
+
+def test_user_code_may_print_and_change_the_folder(project: Path) -> None:
+    change("total.py", "class Total", "import os\nos.system('echo shouted')\nos.chdir('/')\nprint('said')\nclass Total")
+    change("total.py", "total = total + x", "os.write(1, b'written'); os.chdir('/tmp'); total = total + x")
+    command = [sys.executable, "-m", "lucid", "build", "total.toml", "--json"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ok"]
+    assert "shouted" in done.stderr
+    assert os.listdir("build") == ["total"]
