@@ -7,8 +7,10 @@ to import typer and to set up five commands would take longer than to check a hu
 from __future__ import annotations
 
 import gc
-import os
 import sys
+
+from lucid.cli import streams
+from lucid.cli.signals import code_of, endings, word_of
 
 __all__ = ["main"]
 
@@ -18,19 +20,26 @@ _PLAIN_OPTIONS = {"--json", "--quiet", "-q"}
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line `arguments` (those of the process) and return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 is no reason to fail
-    try:
-        code = _run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush has a place to go
-        return 141
-    except KeyboardInterrupt:
-        sys.stderr.write("Interrupted.\n")
-        return 130
-    return code
+    streams.give_all()
+    with endings() as asked:
+        try:
+            code = _run(arguments)
+            streams.flush()
+        except streams.OutputError as error:
+            streams.discard(sys.stdout)
+            code = 141 if error.reader_is_gone else _unwritten(error)
+        except KeyboardInterrupt as error:
+            streams.discard(sys.stdout)  # its reader may be what the process was waiting for
+            streams.tell(word_of(error))
+            code = code_of(error)
+    return 128 + asked.number if code and asked.number else code
+
+
+def _unwritten(error: streams.OutputError) -> int:
+    from lucid.cli.screen import Screen
+
+    Screen().complain(error.fault)
+    return error.fault.code
 
 
 def _run(arguments: list[str]) -> int:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lucid.cli import streams
 from lucid.cli.exits import epilog
-from lucid.cli.screen import Outcome, Screen, envelope, report
+from lucid.cli.screen import Outcome, Screen, envelope, failure, report
 from lucid.errors import UsageError
 
 __all__ = ["app", "run"]
 
 _CLICK_EXCEPTION: type[Exception] = typer.BadParameter.__mro__[2]  # typer carries its own copy of click since 0.26
+Command = Callable[[], int]  # the parser gives it back, and it runs where the parser no longer catches its errors
 COMMANDS = ("build", "check", "run", "inspect", "verify")
+
+MOST_CALLS = 1_000_000
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -34,13 +41,20 @@ app = typer.Typer(
 
 def run(arguments: list[str]) -> int:
     """Parse `arguments`, run their command and return the exit code."""
+    outputs = sys.stdout, sys.stderr
     try:
-        code = app(arguments, prog_name="lucid", standalone_mode=False)
+        found = app(arguments, prog_name="lucid", standalone_mode=False)
     except _CLICK_EXCEPTION as error:
         return _misused(error, arguments)
-    except typer.Abort:
-        code = 130
-    return code if isinstance(code, int) else 0
+    except OSError as error:  # the parser writes nothing but help and version
+        raise streams.OutputError(error) from error
+    except SystemExit as error:  # what click and rich make of a reader that has gone away
+        if isinstance(error.__context__, OSError):
+            raise streams.OutputError(error.__context__) from error
+        raise
+    finally:
+        sys.stdout, sys.stderr = outputs  # click puts something else there
+    return found() if callable(found) else int(found or 0)
 
 
 def _misused(error: Exception, arguments: list[str]) -> int:
@@ -52,10 +66,9 @@ def _misused(error: Exception, arguments: list[str]) -> int:
     Screen().complain(usage)
     context = getattr(error, "ctx", None)
     if context is not None:
-        typer.echo(f"{context.get_usage()}\nTry {context.command_path} --help.", err=True)
+        streams.tell(f"{context.get_usage()}\nTry {context.command_path} --help.")
     if "--json" in arguments:
-        failure = {"code": usage.code, "kind": usage.kind, "message": usage.message, "where": None}
-        typer.echo(envelope(command, None, failure))
+        streams.say(envelope(command, None, failure(usage)))
     return usage.code
 
 
@@ -88,7 +101,7 @@ def build(
     json: Json = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
-) -> int:
+) -> Command:
     """Build packages from specs, and run each against its original model.
 
     Every spec gives a folder with the .mlpackage, its manifest.json and golden.npz. A failed build leaves what was
@@ -103,16 +116,16 @@ def build(
 
         return build_all(specs, directory, screen)
 
-    return report("build", screen, body)
+    return partial(report, "build", screen, body)
 
 
 @app.command()
-def check(specs: Specs, json: Json = False, quiet: Quiet = False, traceback: Traceback = False) -> int:
+def check(specs: Specs, json: Json = False, quiet: Quiet = False, traceback: Traceback = False) -> Command:
     """Check specs without loading anything that they name."""
     from lucid.cli.check import check as check_all
 
     screen = Screen(json, quiet, traceback)
-    return report("check", screen, lambda: check_all(specs, screen))
+    return partial(report, "check", screen, lambda: check_all(specs, screen))
 
 
 @app.command(name="run")
@@ -133,7 +146,9 @@ def run_package(
         str | None,
         typer.Option("--function", "-f", metavar="NAME", help="The function to run, where there are several."),
     ] = None,
-    calls: Annotated[int, typer.Option("--calls", "-n", min=1, help="How many calls to make; states carry over.")] = 1,
+    calls: Annotated[
+        int, typer.Option("--calls", "-n", min=1, max=MOST_CALLS, help="How many calls to make; states carry over.")
+    ] = 1,
     output_dir: Annotated[
         Path | None, typer.Option("--output-dir", "-o", metavar="FOLDER", help="Write call_0.npz, call_1.npz, … there.")
     ] = None,
@@ -142,7 +157,7 @@ def run_package(
     json: Json = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
-) -> int:
+) -> Command:
     """Run a package on given inputs, on this machine."""
     screen = Screen(json, quiet, traceback)
 
@@ -151,11 +166,11 @@ def run_package(
 
         return run_calls(package, function, inputs or [], calls, output_dir, print_values, timing, screen)
 
-    return report("run", screen, body)
+    return partial(report, "run", screen, body)
 
 
 @app.command()
-def inspect(package: PackagePath, json: Json = False, quiet: Quiet = False, traceback: Traceback = False) -> int:
+def inspect(package: PackagePath, json: Json = False, quiet: Quiet = False, traceback: Traceback = False) -> Command:
     """Show what a package takes, gives, keeps and is made of."""
     screen = Screen(json, quiet, traceback)
 
@@ -164,7 +179,7 @@ def inspect(package: PackagePath, json: Json = False, quiet: Quiet = False, trac
 
         return inspect_package(package, screen)
 
-    return report("inspect", screen, body)
+    return partial(report, "inspect", screen, body)
 
 
 @app.command()
@@ -175,7 +190,7 @@ def verify(
     json: Json = False,
     quiet: Quiet = False,
     traceback: Traceback = False,
-) -> int:
+) -> Command:
     """Compare a build with its manifest, and repeat its golden check without the source model."""
     screen = Screen(json, quiet, traceback)
 
@@ -184,4 +199,4 @@ def verify(
 
         return verify_build(directory, screen)
 
-    return report("verify", screen, body)
+    return partial(report, "verify", screen, body)

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lucid.cli.screen import Outcome, Screen
+from lucid.cli import streams
+from lucid.cli.screen import Outcome, Screen, failure
 from lucid.cli.tables import bytes_text, console, seconds_text, show_table
 from lucid.errors import LucidError
 
@@ -34,8 +35,13 @@ def build_all(specs: Sequence[str], directory: Path | None, screen: Screen) -> O
         except LucidError as error:
             first = first or error
             screen.complain(error)
-            entries.append({"spec": spec, "ok": False, "error": {"code": error.code, "kind": error.kind,
-                            "message": error.message, "where": error.where}})  # fmt: skip
+            entries.append({"spec": spec, "ok": False, "error": failure(error)})
+        except (KeyboardInterrupt, streams.OutputError):
+            raise
+        except BaseException as error:
+            internal = screen.unexpected(error)
+            first = first or internal
+            entries.append({"spec": spec, "ok": False, "error": failure(internal)})
         else:
             built.append(result)
             entries.append({"spec": spec, "ok": True, **result.as_json()})
@@ -60,7 +66,7 @@ def _progress(spec: str, screen: Screen) -> Iterator[Progress]:
     if screen.quiet:
         yield lambda stage, done, total: None  # noqa: ARG005
     elif not sys.stderr.isatty():
-        yield lambda stage, done, total: print(f"{spec}: {stage}", file=sys.stderr, flush=True) if not done else None  # noqa: ARG005, T201
+        yield lambda stage, done, total: streams.tell(f"{spec}: {stage}") if not done else None  # noqa: ARG005
     else:
         with _moving_line(spec) as progress:
             yield progress

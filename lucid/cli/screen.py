@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from lucid.errors import LucidError, SpecError
+from lucid.cli import streams
+from lucid.cli.signals import code_of, word_of
+from lucid.errors import InternalError, LucidError, SpecError
 
-__all__ = ["Outcome", "Screen", "envelope", "has_colour", "report"]
+__all__ = ["Outcome", "Screen", "envelope", "failure", "has_colour", "report"]
 
 _STYLES = {"place": "1", "key": "36", "gutter": "2", "fault": "1;31", "good": "1;32", "bad": "1;31", "dim": "2"}
 
@@ -34,25 +36,33 @@ class Screen:
     def say(self, text: str) -> None:
         """Print a part of the result for people, unless there is an envelope or silence is wanted."""
         if self.speaks:
-            print(text)  # noqa: T201
+            streams.say(text)
 
     def complain(self, error: LucidError) -> None:
         """Print an error for people."""
         if isinstance(error, SpecError) and error.findings:
             width = max(40, _width() - 8)
-            _stderr("\n".join(finding.text(paint_on(sys.stderr), width) for finding in error.findings))
+            streams.tell("\n".join(finding.text(paint_on(sys.stderr), width) for finding in error.findings))
         else:
             paint = paint_on(sys.stderr)
             place = f"{paint('place', error.where)}: " if error.where else ""
-            _stderr(f"{paint('bad', 'error:')} {place}{error.message}")
+            streams.tell(f"{paint('bad', 'error:')} {place}{error.message}")
         self.trace(error)
+
+    def unexpected(self, error: BaseException) -> InternalError:
+        """Print one line on an exception that nobody meant to raise, and return it as an error of lucid."""
+        internal = InternalError(_one_line(error))
+        hint = "" if self.traceback else " Run it again with --traceback to see where."
+        streams.tell(f"{paint_on(sys.stderr)('bad', 'internal error:')} {internal.message}{hint}")
+        self.trace(error)
+        return internal
 
     def trace(self, error: BaseException) -> None:
         """Print where in the code `error` arose, if that is wanted."""
         if self.traceback:
             import traceback
 
-            _stderr("".join(traceback.format_exception(error)).rstrip())
+            streams.tell("".join(traceback.format_exception(error)).rstrip())
 
     @property
     def speaks(self) -> bool:
@@ -80,40 +90,46 @@ def envelope(command: str | None, result: Any, error: dict[str, Any] | None) -> 
 
 
 def report(command: str, screen: Screen, body: Callable[[], Outcome]) -> int:
-    """Run `body`, print what came of it and return the exit code."""
+    """Run `body`, print what came of it and return the exit code.
+
+    Whatever else `body` raises, even a SystemExit, is an internal error: no other code decides the exit code.
+    """
     result: Any = None
-    failure: dict[str, Any] | None = None
+    failed: dict[str, Any] | None = None
     try:
         outcome = body()
         result = outcome.result
         if outcome.error is not None:
-            failure = _failure(outcome.error)
+            failed = failure(outcome.error)
     except LucidError as error:
-        failure = _failure(error)
+        failed = failure(error)
         screen.complain(error)
-    except KeyboardInterrupt:
-        failure = {"code": 130, "kind": "interrupted", "message": "interrupted before the end", "where": None}
-        _stderr("Interrupted.")
-    except BrokenPipeError:
+    except KeyboardInterrupt as error:
+        failed = {"code": code_of(error), "kind": "interrupted", "message": "interrupted before the end", "where": None}
+        streams.tell(word_of(error))
+    except streams.OutputError:
         raise
-    except Exception as error:  # whatever it is, the user gets one line and an exit code
-        message = " ".join(f"{type(error).__name__}: {error}".split())
-        failure = {"code": 70, "kind": "internal", "message": message, "where": None}
-        hint = "" if screen.traceback else " Run it again with --traceback to see where."
-        _stderr(f"{paint_on(sys.stderr)('bad', 'internal error:')} {message}{hint}")
-        screen.trace(error)
+    except BaseException as error:
+        failed = failure(screen.unexpected(error))
     if screen.json:
-        print(envelope(command, result, failure))  # noqa: T201
-    return failure["code"] if failure else 0
+        streams.say(envelope(command, result, failed))
+    return failed["code"] if failed else 0
 
 
-def _failure(error: LucidError) -> dict[str, Any]:
+def failure(error: LucidError) -> dict[str, Any]:
+    """Return an error as the envelope holds it."""
     return {"code": error.code, "kind": error.kind, "message": error.message, "where": error.where}
 
 
-def _stderr(text: str) -> None:
-    sys.stdout.flush()
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
+def _one_line(error: BaseException) -> str:
+    """Return type and text of an exception as one line that cannot steer a terminal."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its text cannot be made)"
+    words = " ".join(text.split())
+    words = "".join(each if each.isprintable() else "\ufffd" for each in words)
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 def _width() -> int:
