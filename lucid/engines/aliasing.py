@@ -1,8 +1,9 @@
-"""Which cache writes may happen in the state's own memory.
+"""Which writes to a part of an array may happen in the array's own memory.
 
 ``read_state -> slice_update -> … -> write_state`` of one state is a chain. Its updates may write into the array that
 was read if nothing that could share that array is read later: an operation that rounds nothing may return a view of
-any of its inputs, every other one makes a new array. What an inner block reads or writes counts at the place of the
+any of its inputs, every other one makes a new array. The same holds for an update of what an earlier update of the
+same run has copied. What an inner block reads or writes counts at the place of the
 operation that has the block; chains inside of blocks copy.
 """
 
@@ -19,9 +20,9 @@ __all__ = ["updates_in_place"]
 
 def updates_in_place(function: Function) -> set[Node]:
     """Return the ``slice_update`` and ``write_state`` nodes that may work in place."""
-    chains = [chain for chain in _chains(function) if chain]
-    if not chains:
+    if not any(node.op == "slice_update" for node in function.nodes):
         return set()
+    chains = [chain for chain in _chains(function) if chain]
     roots = _roots(function)
     last = _last_reads(function)
     positions = {node: position for position, node in enumerate(function.nodes)}
@@ -32,6 +33,34 @@ def updates_in_place(function: Function) -> set[Node]:
         sharing = [value for value, sources in roots.items() if root in sources]
         if all(_is_last(update, sharing, last, positions) for update in updates):
             found.update(chain[1:])
+    return found | _updates_of_copies(function, found, last)
+
+
+def _updates_of_copies(function: Function, known: set[Node], last: dict[Value, int]) -> set[Node]:
+    """Return the updates whose target is a copy that an earlier update made, and that nobody looks at any more."""
+    memory: dict[Value, frozenset[Value]] = {}
+    held: dict[Value, list[Value]] = {}  # for each copy, the values that may share its array
+    found: set[Node] = set()
+    for position, node in enumerate(function.nodes):
+        if node.op == "slice_update" and node not in known:
+            target = node.inputs["x"]
+            copies = memory.get(target, frozenset()) if isinstance(target, Value) else frozenset[Value]()
+            others = [memory.get(value, frozenset()) for value in arguments(node) if value is not target]
+            idle = all(last.get(value, -1) <= position for copy in copies for value in held[copy])
+            if len(copies) == 1 and idle and all(copies.isdisjoint(each) for each in others):
+                found.add(node)
+                shared = copies
+            else:
+                shared = frozenset({node.output})
+                held[node.output] = []
+        else:
+            record = ops.registry.get(node.op)
+            is_new = record is not None and not record.exact and all(value.dtype.kind != "l" for value in reads(node))
+            shared = frozenset() if is_new else frozenset().union(*(memory.get(value, ()) for value in reads(node)))
+        for value in node.outputs:
+            memory[value] = shared
+            for copy in shared:
+                held[copy].append(value)
     return found
 
 

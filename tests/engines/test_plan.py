@@ -148,3 +148,41 @@ def test_a_failing_operation_is_named_with_its_place() -> None:
     plan = Plan(Function("main", (X,), (bad,), {"y": bad.output}))
     with pytest.raises(LucidError, match=r"function main, operation 0 \(reshape -> y\)"):
         plan.run({"x": np.ones((1, 2), np.float16)})
+
+
+def updates(*nodes: Node, **outputs: Value) -> set[str]:
+    return {node.output.name for node in updates_in_place(Function("main", (X, WHOLE), nodes, outputs))}
+
+
+WHOLE = half("whole", 4, 2)
+
+
+def test_a_copy_is_updated_in_place_and_the_input_is_not() -> None:
+    first = update("first", WHOLE, 0)
+    second = update("second", first.output, 1)
+    third = update("third", second.output, 2)
+    assert updates(first, second, third, third=third.output) == {"second", "third"}
+    function = Function("main", (X, WHOLE), (first, second, third), {"third": third.output})
+    given = np.zeros((4, 2), np.float16)
+    result = Plan(function).run({"x": np.ones((1, 2), np.float16), "whole": given})["third"]
+    np.testing.assert_array_equal(result, [[1, 1], [1, 1], [1, 1], [0, 0]])
+    assert not given.any()
+
+
+def test_a_copy_that_is_looked_at_later_is_copied_again() -> None:
+    first = update("first", WHOLE, 0)
+    view = Node("reshape", {"x": first.output, "shape": ints("s", 8)}, (half("view", 8),))
+    second = update("second", first.output, 1)
+    later = total("later", view.output)
+    assert updates(first, view, second, later, later=later.output, second=second.output) == set()
+    assert updates(first, second, first=first.output, second=second.output) == set()
+    before = total("before", view.output)
+    assert updates(first, view, before, second, before=before.output, second=second.output) == {"second"}
+
+
+def test_an_update_with_a_part_of_its_own_target_is_copied() -> None:
+    first = update("first", WHOLE, 0)
+    bounds = {"begin": ints("b", 0, 0), "end": ints("e", 1, 2)}
+    row = Node("slice_by_index", {"x": first.output, **bounds}, (half("row", 1, 2),))
+    second = update("second", first.output, 1, row.output)
+    assert updates(first, row, second, second=second.output) == set()
