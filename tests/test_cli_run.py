@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -191,3 +192,84 @@ def test_what_is_not_there_is_an_error_of_the_package(
     out, err = capsys.readouterr()
     assert json.loads(out)["error"]["kind"] == "package"
     assert len(err.splitlines()) == 1
+
+
+def deep(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("[[1],[2,3]]", "--input x: the nested list makes no array: "),
+        (deep(5000), "--input x: the list is nested too deeply. Give it the input's axes."),
+        (deep(900), "--input x: "),
+        (deep(70), "--input x: "),
+        ("1" * 5000, f'--input x: "{"1" * 60}…" is neither a number, '),
+        ('{"a": 1}', "--input x: object values, expected float32."),
+        ("null", "--input x: object values, expected float32."),
+        ('"text"', "--input x: <U4 values, expected float32."),
+        ("1e999", "--calls"),
+    ],
+)
+def test_values_that_make_no_array_are_usage_errors(
+    adder: Path, capsys: pytest.CaptureFixture[str], value: str, message: str
+) -> None:
+    code = main(["run", str(adder), "-i", f"x={value}", "-i", "n=1", "-n", "1000001" if message == "--calls" else "1"])
+    err = capsys.readouterr().err
+    assert code == 2, err
+    assert message in err
+    assert len(err.splitlines()) == (3 if message == "--calls" else 1)
+
+
+@pytest.mark.parametrize("number", ["1000001", str(10**9), str(10**30), "-1", "1.5"])
+def test_absurd_numbers_of_calls_are_usage_errors(adder: Path, capsys: pytest.CaptureFixture[str], number: str) -> None:
+    assert main(["run", str(adder), "-i", "x=1", "-i", "n=1", "-n", number]) == 2
+    assert "--calls" in capsys.readouterr().err
+
+
+def test_input_files_that_are_no_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npy")
+    (tmp_path / "loop.npy").symlink_to("loop.npy")
+    (tmp_path / "folder.npy").mkdir()
+    (tmp_path / "deep.json").write_text(deep(5000))
+    (tmp_path / "ragged.json").write_text("[[1], [2, 3]]")
+    expected = {
+        "pipe.npy": "{} is no regular file. Give a file.",
+        "folder.npy": "{} is no regular file. Give a file.",
+        "loop.npy": "{} cannot be read: Too many levels of symbolic links",
+        f"{'n' * 300}.npy": "{} cannot be read: File name too long",
+        "deep.json": "{} cannot be read: its lists are nested too deeply.",
+        "ragged.json": "the nested list makes no array: ",
+    }
+    for name, message in expected.items():
+        path = tmp_path / name
+        with pytest.raises(UsageError) as caught:
+            per_call([f"x={path}"], [X], 1)
+        assert str(caught.value).startswith(f"--input x: {message.format(path)}")
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("file", "the folder cannot be made: File exists. Choose another place."),
+        ("file/below", "the folder cannot be made: Not a directory. Choose another place."),
+        ("/dev/null/below", "the folder cannot be made: Not a directory. Choose another place."),
+        ("n" * 300, "the folder cannot be made: File name too long. Choose another place."),
+        ("loop", "the folder cannot be made: File exists. Choose another place."),
+        ("loop/below", "the folder cannot be made: Too many levels of symbolic links. Choose another place."),
+        ("taken", "call_0.npz cannot be written: Is a directory. Choose another place."),
+        ("half", "call_0.npz cannot be written: Is a directory. Choose another place."),
+    ],
+)
+def test_places_where_outputs_cannot_be_kept(
+    adder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str, message: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "taken" / "call_0.npz").mkdir(parents=True)
+    (tmp_path / "half" / ".call_0.npz").mkdir(parents=True)
+    folder = tmp_path / place
+    assert main(["run", str(adder), "-i", "x=1", "-i", "n=1", "-o", str(folder)]) == 2
+    assert capsys.readouterr() == ("", f"error: --output-dir {folder}: {message}\n")
+    assert [each.name for each in (tmp_path / "taken").iterdir()] == ["call_0.npz"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lucid.cli.run_inputs import per_call
 from lucid.cli.screen import Outcome, Screen
 from lucid.cli.tables import seconds_text, shape_text, show_table
+from lucid.errors import UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +33,8 @@ def run_calls(
     results: list[dict[str, Any]] = []
     try:
         inputs = per_call(arguments, package.model.inputs, calls)
+        if output_dir is not None:
+            _prepare(output_dir)
         state = package.make_state() if package.state_names else None
         for call in range(calls):
             started = time.perf_counter()
@@ -91,18 +95,39 @@ def _arrays(outputs: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     return arrays
 
 
+def _prepare(folder: Path) -> None:
+    """Make the folder for the outputs, before a call is made for nothing. Raises UsageError where it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"--output-dir {folder}: the folder cannot be made: {_reason(error)}. Choose another place."
+        ) from None
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
 def _keep(folder: Path, call: int, outputs: Mapping[str, Any]) -> None:
-    """Write the outputs of a call beside the file's place and rename it, so that no half-written file is left."""
+    """Write the outputs of a call beside the file's place and rename it, so that no half-written file is left.
+
+    Raises UsageError where the system does not let it.
+    """
     import numpy as np
 
-    folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f".call_{call}.npz"
     try:
         with unfinished.open("wb") as file:
             np.savez(file, **_arrays(outputs))  # type: ignore[arg-type]  # its keywords are the names of the arrays
         unfinished.replace(folder / f"call_{call}.npz")
+    except OSError as error:
+        raise UsageError(
+            f"--output-dir {folder}: call_{call}.npz cannot be written: {_reason(error)}. Choose another place."
+        ) from None
     finally:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not there, or nothing can be removed there
+            unfinished.unlink()
 
 
 def _print(call: int, outputs: Mapping[str, Any], screen: Screen) -> None:

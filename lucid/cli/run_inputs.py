@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["per_call"]
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp")
+_SHOWN = 60  # characters of a value that is not understood
 SUFFIXES = (".npy", ".npz", ".safetensors", ".json")
 
 
@@ -46,7 +48,12 @@ def per_call(arguments: Iterable[str], features: Sequence[Feature], calls: int) 
 def _arrays(feature: Feature, value: str, calls: int) -> list[NDArray[Any]]:
     import numpy as np
 
-    array = np.asarray(_load(feature, value))
+    try:
+        array = np.asarray(_load(feature, value))
+    except (ValueError, MemoryError) as error:
+        raise UsageError(
+            f"--input {feature.name}: the nested list makes no array: {error}. Give every row the same length."
+        ) from None
     if feature.kind == "image":
         return _pictures(feature, array, calls)
     shape = feature.shape
@@ -98,18 +105,31 @@ def _load(feature: Feature, value: str) -> Any:
     if path.suffix not in suffixes:
         try:
             return json.loads(value)
+        except RecursionError:
+            raise UsageError(f"--input {name}: the list is nested too deeply. Give it the input's axes.") from None
         except ValueError:
+            shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
             raise UsageError(
-                f'--input {name}: "{value}" is neither a number, a nested list nor a {", ".join(suffixes)} file.'
+                f'--input {name}: "{shown}" is neither a number, a nested list nor a {", ".join(suffixes)} file.'
             ) from None
     try:
+        _refuse_special(name, path)
         return _picture(feature, path) if path.suffix in PICTURES else _file(name, path)
     except LucidError:
         raise
     except FileNotFoundError:
         raise UsageError(f"--input {name}: there is no file {path}.") from None
+    except RecursionError:
+        raise UsageError(f"--input {name}: {path} cannot be read: its lists are nested too deeply.") from None
     except Exception as error:  # each reader has its own errors for damaged files
-        raise UsageError(f"--input {name}: {path} cannot be read: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise UsageError(f"--input {name}: {path} cannot be read: {reason}") from error
+
+
+def _refuse_special(name: str, path: Path) -> None:
+    """Refuse folders, and pipes and devices: to open one would wait for its other end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise UsageError(f"--input {name}: {path} is no regular file. Give a file.")
 
 
 def _file(name: str, path: Path) -> Any:
