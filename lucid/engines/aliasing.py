@@ -37,17 +37,24 @@ def updates_in_place(function: Function) -> set[Node]:
 
 
 def _updates_of_copies(function: Function, known: set[Node], last: dict[Value, int]) -> set[Node]:
-    """Return the updates whose target is a copy that an earlier update made, and that nobody looks at any more."""
+    """Return the updates whose target is a copy that an earlier update made, and that nobody looks at any more.
+
+    What a block or a list gives may be a copy or any other array, an input's or a constant's: it is left alone.
+    """
     memory: dict[Value, frozenset[Value]] = {}
     held: dict[Value, list[Value]] = {}  # for each copy, the values that may share its array
+    unsure: set[Value] = set()  # values whose array may be no copy at all
     found: set[Node] = set()
     for position, node in enumerate(function.nodes):
-        if node.op == "slice_update" and node not in known:
+        is_update = node.op == "slice_update"
+        if node.blocks or (not is_update and any(value in unsure or value.dtype.kind == "l" for value in reads(node))):
+            unsure.update(node.outputs)
+        if is_update and node not in known:
             target = node.inputs["x"]
             copies = memory.get(target, frozenset()) if isinstance(target, Value) else frozenset[Value]()
             others = [memory.get(value, frozenset()) for value in arguments(node) if value is not target]
             idle = all(last.get(value, -1) <= position for copy in copies for value in held[copy])
-            if len(copies) == 1 and idle and all(copies.isdisjoint(each) for each in others):
+            if target not in unsure and len(copies) == 1 and idle and all(copies.isdisjoint(each) for each in others):
                 found.add(node)
                 shared = copies
             else:

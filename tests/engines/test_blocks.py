@@ -74,6 +74,30 @@ def test_a_value_that_only_a_block_reads_is_held_until_then_and_not_longer() -> 
     assert plan._slots[SUM.output] in with_block.freed
 
 
+def test_what_a_block_chose_is_not_updated_in_its_own_memory() -> None:
+    """It may be the caller's own array, or a constant: both must be whole in the next call."""
+
+    def updated(name: str, target: Value, number: Constant) -> Node:
+        begin, end = (Constant(each, int32, (1,), np.array([at], np.int32)) for each, at in (("b", 0), ("e", 1)))
+        return Node("slice_update", {"x": target, "update": number, "begin": begin, "end": end}, (value(name),))
+
+    copy = updated("copy", X, numbers("five", 5))
+    for other, expected in ((X, [9, 2]), (numbers("fixed", 7, 8), [9, 8])):
+        chosen = choice("chosen", Block((), (), (copy.output,)), Block((), (), (other,)))
+        flat = Node("identity", {"x": chosen.output}, (value("flat"),))
+        last = updated("last", flat.output, numbers("nine", 9))
+        sums = node("add", "sum", X, numbers("zero", 0, 0))
+        function = Function("main", (X, P), (copy, chosen, flat, last, sums), {"last": last.output, "sum": sums.output})
+        plan, x = Plan(verify(function)), np.array([1, 2], np.float32)
+        for _ in range(2):
+            outputs = plan.run({"x": x, "p": np.array(False)})
+            assert (outputs["last"].tolist(), outputs["sum"].tolist(), x.tolist()) == (expected, [1, 2], [1, 2])
+        assert plan.run({"x": x, "p": np.array(True)})["last"].tolist() == [9, 2]
+        assert isinstance(other, Constant) is (expected == [9, 8])
+        if isinstance(other, Constant):
+            np.testing.assert_array_equal(np.asarray(other.data), [7, 8])
+
+
 def test_half_precision_stays_on_its_grid_in_blocks() -> None:
     half = Value("h", float16, (1,))
     one = Constant("one", float16, (1,), np.array([1], np.float16))
