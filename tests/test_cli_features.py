@@ -100,3 +100,22 @@ def test_an_unknown_operation_can_be_inspected_and_not_run(runnable: Path, capsy
     error = told(capsys, path, "-i", "x=1", code=5)["error"]
     assert error["where"] == "function main, operation 0 (-> result)"
     assert error["message"] == "operation frobnicate: lucid does not know it."
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "line"),
+    [
+        ("ranged", {"accepts": "(1, 2 to 4, 1 to 7)"}, "input    x        float32   (1, 2 to 4, 1 to 7)"),
+        ("optional", {}, "input    y        float32   [1, 4] = 2.5"),
+        ("rgb", {"kind": "image", "layout": "rgb", "shape": [4, 5]}, "input    x        rgb     [4, 5]"),
+    ],
+)
+def test_inspect_shows_what_inputs_may_be(
+    runnable: Path, capsys: pytest.CaptureFixture[str], name: str, facts: dict[str, Any], line: str
+) -> None:
+    path = str(runnable / f"{name}.mlpackage")
+    assert main(["inspect", path, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["result"]["inputs"][0]
+    assert facts.items() <= found.items()
+    assert main(["inspect", path]) == 0
+    assert line in [each.rstrip() for each in capsys.readouterr().out.splitlines()]

@@ -57,7 +57,23 @@ def _nodes(nodes: tuple[Node, ...]) -> Iterator[Node]:
 
 
 def _feature(feature: Feature) -> dict[str, Any]:
-    return {"name": feature.name, "dtype": feature.dtype.name, "shape": list(feature.shape), "kind": feature.kind}
+    """Return what a feature is; what only some have (several shapes, a default, a layout of pixels) where it has it."""
+    from lucid.coreml.packaged import shape_text as accepted
+
+    facts: dict[str, Any] = {"name": feature.name, "dtype": feature.dtype.name, "shape": list(feature.shape)}
+    facts["kind"] = feature.kind
+    if feature.ranges or feature.choices:
+        facts["accepts"] = accepted(feature)
+    if feature.is_optional:
+        facts["default"] = feature.default or 0
+    if feature.layout:
+        facts["layout"] = feature.layout
+    return facts
+
+
+def _shape(facts: dict[str, Any]) -> str:
+    shape: str = facts["accepts"] if "accepts" in facts else shape_text(facts["shape"])
+    return f"{shape} = {facts['default']:g}" if "default" in facts else shape
 
 
 def _show(facts: dict[str, Any], screen: Screen) -> None:
@@ -74,7 +90,7 @@ def _show(facts: dict[str, Any], screen: Screen) -> None:
     for name, text in told.items():
         screen.say(f"{paint('dim', f'{name:<{width}}')}  {text}")
     rows = [
-        [kind, each["name"], each["dtype"], shape_text(each["shape"])]
+        [kind, each["name"], each.get("layout", each["dtype"]), _shape(each)]
         for kind in ("input", "output", "state")
         for each in facts[f"{kind}s"]
     ]
