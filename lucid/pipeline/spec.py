@@ -10,30 +10,38 @@ Reading a spec looks at the spec and at nothing else: no user code is imported, 
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tomli
-from pydantic import Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr
 
 from lucid.errors import SpecError
 from lucid.pipeline.spec_base import Table
 from lucid.pipeline.spec_tables import Build, Golden, Input, Lowering, Model, Output, Package, State
 from lucid.tolerance import Tolerance, default_tolerance
 
-__all__ = ["FORMAT", "SIZE_LIMIT", "Spec", "Tolerance", "parsed", "read"]
+__all__ = ["FORMAT", "SIZE_LIMIT", "Spec", "Tolerance", "parsed", "read", "with_tuples"]
 
 FORMAT = 1
 SIZE_LIMIT = 1 << 20
 """The largest spec in bytes: beyond it, a file given by mistake is likelier than a spec."""
 
 
+def _whole(value: object) -> object:
+    """Accept no truth value and no fraction in the place of a whole number, though they are equal to it in Python."""
+    if type(value) is not int:
+        raise ValueError(f"expected a whole number, found {value}.")
+    return value
+
+
 class Spec(Table):
     """A package, its model, the model's interface, how it is lowered and how the result is checked."""
 
-    lucid: Literal[1] = Field(description="Version of the spec's format; this is 1.", examples=[1])
+    lucid: Annotated[Literal[1], BeforeValidator(_whole)] = Field(
+        description="Version of the spec's format; this is 1.", examples=[1]
+    )
     package: Package = Field(description="What the package is called and what it says about itself.")
     model: Model = Field(description="Where the model comes from.")
     inputs: tuple[Input, ...] = Field(alias="input", min_length=1, description="The arguments of the model.")
@@ -130,9 +138,10 @@ def read(path: str | Path) -> Spec:
 def _content(path: Path) -> bytes:
     """Return the bytes of a regular file that is not too large, or raise SpecError."""
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # to open a pipe would wait for its writer
+            raise SpecError("this is not a regular file. Give the path of a TOML file.", where=str(path))
         with path.open("rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise SpecError("this is not a regular file. Give the path of a TOML file.", where=str(path))
             content = file.read(SIZE_LIMIT + 1)
     except (OSError, ValueError) as error:  # a path with a zero character is a ValueError
         from lucid.pipeline.spec_faults import unreadable
@@ -145,11 +154,12 @@ def _content(path: Path) -> bytes:
 
 def parsed(text: str) -> dict[str, Any]:
     """Return the data of a TOML text with its arrays as tuples, so that what is frozen stays frozen."""
-    data: dict[str, Any] = _tuples(tomli.loads(text))
+    data: dict[str, Any] = with_tuples(tomli.loads(text))
     return data
 
 
-def _tuples(value: Any) -> Any:
+def with_tuples(value: Any) -> Any:
+    """Return plain data with tuples for its lists, however deep."""
     if isinstance(value, dict):
-        return {key: _tuples(each) for key, each in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+        return {key: with_tuples(each) for key, each in value.items()}
+    return tuple(map(with_tuples, value)) if isinstance(value, list) else value

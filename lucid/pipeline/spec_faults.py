@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path as File
@@ -54,13 +55,13 @@ def located(found: Iterable[Problem], text: str, path: File) -> SpecError:
 
 def unreadable(error: OSError | ValueError, path: File) -> SpecError:
     """Say why the file at `path` cannot be read, and which one may be meant."""
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike that of Path it takes a name that is too long
         specs = sorted(each.name for each in path.glob("*.toml"))
         hint = f" Give a file in it: {', '.join(specs[:8])}." if specs else " Give the path of a TOML file."
         return SpecError(f"this is a folder.{hint}", where=str(path))
     if isinstance(error, FileNotFoundError):
         folder = path.parent
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             return SpecError(f"there is no folder {folder}.", where=str(path))
         meant = near(path.stem, [each.stem for each in folder.glob("*.toml")])
         hint = f' Did you mean "{folder / meant}.toml"?' if meant else ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["entry_point", "file_name", "interface_name", "relative_path", "safetensors_path"]
+__all__ = ["entry_point", "file_name", "folder_path", "interface_name", "relative_path", "safetensors_path"]
 
 _LONGEST_NAME = 100
+_LONGEST_PART, _LONGEST_PATH = 255, 4095  # bytes that the common systems take
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 _RESERVED = {"any", "bool", "program", "func", "tensor", "list", "dict", "tuple", "true", "false", "string", "state"}
 _RESERVED |= {"bf16", *(f"{kind}{bits}" for kind in ("int", "uint", "fp") for bits in (8, 16, 32, 64))}
@@ -24,6 +25,25 @@ def file_name(name: str) -> str:
             "starting with a letter, digit or underscore."
         )
     return name
+
+
+def folder_path(path: str) -> str:
+    """Accept what can be the path of a folder: nothing in it is expanded, and no part of it is too long."""
+    if path.startswith("~"):
+        raise ValueError(f'"~" is not expanded here. Write the path in full, or "./{path}" for a folder of that name.')
+    if "\0" in path:
+        raise ValueError("a path has no zero character. Remove it.")
+    for what, text, limit in (
+        ("the path", path, _LONGEST_PATH),
+        ("a name in it", max(path.split("/"), key=_size), _LONGEST_PART),
+    ):
+        if _size(text) > limit:
+            raise ValueError(f"{what} has {_size(text)} bytes, more than the {limit} that systems take. Shorten it.")
+    return path
+
+
+def _size(text: str) -> int:
+    return len(text.encode())
 
 
 def interface_name(name: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lucid.pipeline.spec_files import file_fault
 from lucid.pipeline.spec_values import Constant, File, Integers, Listed, Normal, Uniform
 
 if TYPE_CHECKING:
@@ -97,26 +98,22 @@ def _arguments_are_keywords(spec: Spec) -> Iterator[Problem]:
 @_reads("model")
 def _files_of_the_model_exist(spec: Spec) -> Iterator[Problem]:
     if spec.model.is_file:
-        yield from _missing(spec, ("model", "entry"), spec.model.source)
+        yield from _unreadable(spec, ("model", "entry"), spec.model.source)
     if spec.model.weights is not None:
-        yield from _missing(spec, ("model", "weights"), spec.model.weights)
+        yield from _unreadable(spec, ("model", "weights"), spec.model.weights)
 
 
 @_reads("input")
 def _files_of_values_exist(spec: Spec) -> Iterator[Problem]:
     for index, entry in enumerate(spec.inputs):
         if isinstance(entry.values, File):
-            yield from _missing(spec, ("input", index, "values", "file"), entry.values.file)
+            yield from _unreadable(spec, ("input", index, "values", "file"), entry.values.file)
 
 
-def _missing(spec: Spec, path: Path, name: str) -> Iterator[Problem]:
-    file = spec.root / name
-    if file.is_dir():
-        yield Problem(path, f'"{name}" is a folder. Give a file.')
-    elif not file.is_file():
-        stem = _near(file.stem, [each.stem for each in file.parent.glob(f"*{file.suffix}")])
-        hint = f' Did you mean "{name.removesuffix(file.name)}{stem}{file.suffix}"?' if stem else ""
-        yield Problem(path, f'no file "{name}" in the folder of the spec.{hint}')
+def _unreadable(spec: Spec, path: Path, name: str) -> Iterator[Problem]:
+    fault = file_fault(spec.root, name)
+    if fault is not None:
+        yield Problem(path, fault)
 
 
 @_reads("input")
@@ -173,6 +170,7 @@ def _misfits(entry: Input) -> Iterator[tuple[Path, str]]:
             )
         case Normal(normal=parameters):
             yield from _unfit(parameters.mean, dtype, ("normal", "mean"))
+            yield from _unfit(parameters.std, dtype, ("normal", "std"))
         case Uniform(uniform=ends):
             yield from _unfit(ends.low, dtype, ("uniform", "low"))
             yield from _unfit(ends.high, dtype, ("uniform", "high"))
@@ -277,14 +275,10 @@ def _states_write_outputs(spec: Spec) -> Iterator[Problem]:
             )
 
 
-def _near(word: str, names: Iterable[str]) -> str | None:
+def _meant(word: str, names: Iterable[str]) -> str:
     from lucid.pipeline.spec_words import near  # only faulty specs need it
 
-    return near(word, names)
-
-
-def _meant(word: str, names: Iterable[str]) -> str:
-    meant = _near(word, names)
+    meant = near(word, names)
     return f' Did you mean "{meant}"?' if meant else ""
 
 

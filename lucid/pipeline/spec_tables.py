@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from lucid.pipeline.spec_base import Table
-from lucid.pipeline.spec_names import entry_point, file_name, interface_name, safetensors_path
+from lucid.pipeline.spec_names import entry_point, file_name, folder_path, interface_name, safetensors_path
 from lucid.pipeline.spec_values import Values
 from lucid.tolerance import DEFAULTS, STATEFUL_FLOAT32
 
@@ -172,7 +172,7 @@ class Golden(Table):
 class Build(Table):
     """Where the results go."""
 
-    directory: Annotated[str, Field(min_length=1)] | None = Field(
+    directory: Annotated[str, Field(min_length=1), AfterValidator(folder_path)] | None = Field(
         default=None,
         description="Folder for the results, relative to the current folder; unset, `build/<package.name>`.",
     )

@@ -82,7 +82,11 @@ class Integers(Table):
 class Listed(Table):
     """Values written out, one entry a call: a number for the whole input, or nested arrays of its shape."""
 
-    list: tuple[Any, ...] = Field(min_length=1, description="One entry for each golden call.", examples=[[0, 1, 2]])
+    list: tuple[Any, ...] = Field(
+        min_length=1,
+        description="One entry for each golden call; entries beyond them are not used.",
+        examples=[[0, 1, 2]],
+    )
 
 
 class File(Table):
@@ -90,7 +94,7 @@ class File(Table):
 
     file: Annotated[str, AfterValidator(relative_path)] = Field(
         description="A `.npy`, `.npz` or `.safetensors` file, relative to the spec; its array has one axis more than "
-        "the input.",
+        "the input, and entries beyond the golden calls are not used.",
         examples=["tokens.npy"],
     )
     key: str | None = Field(
@@ -103,7 +107,8 @@ def _form(value: object) -> str | None:
     if isinstance(value, str):
         return "<word>"
     if isinstance(value, dict):
-        return next((f"<{form}>" for form in FORMS if form in value), None)
+        forms = [f"<{form}>" for form in FORMS if form in value]
+        return forms[0] if len(forms) == 1 else None
     return f"<{type(value).__name__.lower().removesuffix('ed')}>"
 
 

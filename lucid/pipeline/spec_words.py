@@ -17,6 +17,9 @@ from lucid.pipeline.toml_positions import Path
 __all__ = ["describe", "fields_at", "found", "header", "key_name", "near", "unknown_key"]
 
 ARRAYS = (["input"], ["output"], ["state"])
+_SIZES = r"[\[(\s]*\d{1,18}([\s,x*]+\d{1,18})*[\])\s,]*"
+"""What is meant as a shape but written as text: `1,4`, `1 x 4`, `[1, 4]`."""
+
 _EXPECTED = {
     "string_type": "text in quotes",
     "int_type": "a whole number",
@@ -197,6 +200,8 @@ def describe(errors: list[ErrorDetails], path: Path, value: object) -> str:
             what = "axes" if path[-1] == "shape" else "entries"
             return f"expected at most {context['max_length']} {what}, found {context['actual_length']}."
     expected = list(dict.fromkeys(_EXPECTED.get(kind, "something else") for kind in kinds))
+    if {"bool_type", "float_type"} <= set(kinds):
+        expected = ["a number (for a bool input, true or false)"]
     text = f"expected {' or '.join(expected)}, found {found(value)}."
     remedy = _rewritten(kinds, path, value)
     return f"{text} Write {remedy}." if remedy else text
@@ -207,6 +212,8 @@ def _rewritten(kinds: list[str], path: Path, value: object) -> str | None:
     key = path[-1]
     if "string_type" in kinds and isinstance(value, (int, float)):
         new = f'"{toml(value)}"'
+    elif "tuple_type" in kinds and isinstance(value, str) and re.fullmatch(_SIZES, value):
+        new = toml(tuple(map(int, re.findall(r"\d+", value))))
     elif "tuple_type" in kinds and isinstance(value, (str, int)):
         new = f"[{toml(value)}]"
     elif isinstance(value, str) and "bool_type" in kinds and value.lower() in ("true", "false"):
@@ -236,6 +243,9 @@ def _values(value: object) -> str:
     words = ", ".join(f'"{word}"' for word in WORDS)
     forms = ", ".join(FORMS)
     text = f"expected {words} or a table with one of {forms}"
+    forms_found = [form for form in FORMS if isinstance(value, dict) and form in value]
+    if len(forms_found) > 1:
+        return f"found {' and '.join(forms_found)}. Give one kind of values."
     names = [value] if isinstance(value, str) else list(value) if isinstance(value, dict) else []
     for name in names:
         meant = near(name, (*WORDS, *FORMS))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,8 @@ ONE_FAULT = [
     ("values = {normal = {mean = 0, std = 1}}\n", "", '10:1: input[0]: missing key "values", which says how each call\'s values are made. Write values = {normal = {mean = 0, std = 1}}.'),
     # a value of the wrong type
     ("lucid = 1", 'lucid = "1"', '1:9: lucid: this lucid reads format 1, found the text "1". Write lucid = 1.'),
+    ("lucid = 1", "lucid = true", "1:9: lucid: this lucid reads format 1, found true. Write lucid = 1."),
+    ("lucid = 1", "lucid = 1.0", "1:9: lucid: this lucid reads format 1, found the number 1.0. Write lucid = 1."),
     ("lucid = 1", "lucid = 2", "1:9: lucid: this lucid reads format 1, found the whole number 2. Write lucid = 1."),
     ('version = "1.0"', "version = 1.0", '5:11: package.version: expected text in quotes, found the number 1.0. Write version = "1.0".'),
     ('entry = "decoder.py:Decoder"', "entry = 3", '8:9: model.entry: expected text in quotes, found the whole number 3. Write entry = "3".'),
@@ -112,6 +115,9 @@ ONE_FAULT = [
     ('entry = "decoder.py:Decoder"', 'entry = "decoder.py:Decoder"\nseed = true', "9:8: model.seed: expected a whole number, found true."),
     ('entry = "decoder.py:Decoder"', 'entry = "decoder.py:Decoder"\narguments = [1]', "9:13: model.arguments: expected a table, found an array of 1."),
     ('name = "x"\nshape = [1, 4]', 'name = "x"\nshape = 4', "12:9: input[0].shape: expected an array, found the whole number 4. Write shape = [4]."),
+    ('name = "x"\nshape = [1, 4]', 'name = "x"\nshape = "1,4"', '12:9: input[0].shape: expected an array, found the text "1,4". Write shape = [1, 4].'),
+    ('name = "x"\nshape = [1, 4]', 'name = "x"\nshape = "[1 x 4]"', '12:9: input[0].shape: expected an array, found the text "[1 x 4]". Write shape = [1, 4].'),
+    ('name = "x"\nshape = [1, 4]', 'name = "x"\nshape = "wide"', '12:9: input[0].shape: expected an array, found the text "wide". Write shape = ["wide"].'),
     ('name = "x"\nshape = [1, 4]', 'name = "x"\nshape = [1, "4"]', '12:13: input[0].shape[1]: expected a whole number, found the text "4". Write 4.'),
     ("atol = 0.5", 'atol = "0.5"', '21:8: output[0].atol: expected a number, found the text "0.5". Write atol = 0.5.'),
     ('input = "cache"', "input = {}", "27:9: state[0].input: expected text in quotes, found a table."),
@@ -152,6 +158,10 @@ ONE_FAULT = [
     ('entry = "decoder.py:Decoder"', 'entry = "decoder.py:Decoder"\narguments = {a = [1, nan]}', "9:22: model.arguments.a[1]: nan cannot be kept in the manifest's JSON. Make it in the entry point."),
     ('entry = "decoder.py:Decoder"', 'entry = "decoder.py:Decoder"\narguments.day = 2020-01-01', "9:17: model.arguments.day: a date or time cannot be kept in the manifest's JSON. Write it as text."),
     ('entry = "decoder.py:Decoder"', 'entry = "decoder.py:Decoder"\narguments."a b" = 1', '9:19: model.arguments."a b": "a b" cannot be the name of a Python argument.'),
+    ('directory = "out"', 'directory = "~/out"', '38:13: build.directory: "~" is not expanded here. Write the path in full, or "./~/out" for a folder of that name.'),
+    ('directory = "out"', 'directory = "a\\u0000b"', "38:13: build.directory: a path has no zero character. Remove it."),
+    ('directory = "out"', f'directory = "a/{"é" * 128}/b"', "38:13: build.directory: a name in it has 256 bytes, more than the 255 that systems take. Shorten it."),
+    ('directory = "out"', f'directory = "{"abc/" * 1024}"', "38:13: build.directory: the path has 4096 bytes, more than the 4095 that systems take. Shorten it."),
     # states
     ('input = "cache"', 'input = "cach"', '27:9: state[0].input: no input "cach"; the inputs are x, cache. Did you mean "cache"?'),
     ('input = "cache"', 'input = "xx"', '27:9: state[0].input: no input "xx"; the inputs are x, cache. Did you mean "x"?'),
@@ -176,7 +186,11 @@ VALUES = [
     ("float32", "{unifrom = {low = 0}}", 10, "", 'expected "ones", "zeros", "index" or a table with one of constant, normal, uniform, integers, list, file, found a table. Did you mean {uniform = …}?'),
     ("float32", "{}", 10, "", 'expected "ones", "zeros", "index" or a table with one of constant, normal, uniform, integers, list, file, found an empty table.'),
     ("float32", "{constant = inf}", 22, ".constant", "expected a finite number, found inf."),
-    ("float32", '{constant = "1"}', 22, ".constant", 'expected true or false or a whole number or a number, found the text "1". Write constant = 1.'),
+    ("float32", '{constant = "1"}', 22, ".constant", 'expected a number (for a bool input, true or false), found the text "1". Write constant = 1.'),
+    ("float32", '{constant = "a"}', 22, ".constant", 'expected a number (for a bool input, true or false), found the text "a".'),
+    ("float32", "{constant = 1, normal = {}}", 10, "", "found constant and normal. Give one kind of values."),
+    ("float16", "{normal = {std = 1e5}}", 27, ".normal.std", "100000.0 is outside float16, which ends at 65504."),
+    ("float32", "{normal = {mean = 1e39}}", 28, ".normal.mean", "1e+39 is outside float32, which ends at 3.40282e+38."),
     ("float32", "{constant = 1, std = 2}", 25, ".std", "unknown key. [input.values] has constant, normal, uniform, integers, list, file, key."),
     ("float16", "{constant = 1e5}", 22, ".constant", "100000.0 is outside float16, which ends at 65504."),
     ("float32", "{constant = true}", 22, ".constant", "the input is float32: expected a number, found true."),
@@ -215,6 +229,50 @@ def test_a_file_of_values_of_an_unknown_kind(tmp_path: Path) -> None:
     (tmp_path / "x.csv").touch()
     text = changed("{normal = {mean = 0, std = 1}}", '{file = "x.csv"}')
     assert faults(tmp_path, text) == ['13:18: input[0].values.file: "x.csv" is none of .npy, .npz and .safetensors.']
+
+
+def test_more_entries_than_calls_are_allowed(tmp_path: Path) -> None:
+    (tmp_path / "decoder.py").touch()
+    (tmp_path / "decoder.toml").write_text(changed("{normal = {mean = 0, std = 1}}", "{list = [1, 2, 3, 4, 5, 6]}"))
+    assert read(tmp_path / "decoder.toml").golden.calls == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("pipe.npy", '"pipe.npy" is a pipe or a device. Give a regular file.'),
+        ("loop.npy", '"loop.npy" cannot be read: Too many levels of symbolic links.'),
+        ("dead.npy", '"dead.npy" is a link to "gone.npy", which does not exist.'),
+        ("folder.npy", '"folder.npy" is a folder. Give a file.'),
+        ("pip.npy", 'no file "pip.npy" in the folder of the spec. Did you mean "pipe.npy"?'),
+        ("decoder.py/x.npy", 'no file "decoder.py/x.npy" in the folder of the spec.'),
+        ("n" * 300 + ".npy", f'"{"n" * 300}.npy" cannot be read: File name too long.'),
+    ],
+)
+def test_files_that_are_no_files(tmp_path: Path, name: str, message: str) -> None:
+    os.mkfifo(tmp_path / "pipe.npy")
+    (tmp_path / "loop.npy").symlink_to("loop.npy")
+    (tmp_path / "dead.npy").symlink_to("gone.npy")
+    (tmp_path / "folder.npy").mkdir()
+    text = changed("{normal = {mean = 0, std = 1}}", f'{{file = "{name}"}}')
+    assert faults(tmp_path, text) == [f"13:18: input[0].values.file: {message}"]
+
+
+def test_specs_that_are_no_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    expected = {
+        tmp_path / "pipe": "this is not a regular file. Give the path of a TOML file.",
+        Path("/dev/null"): "this is not a regular file. Give the path of a TOML file.",
+        tmp_path / "loop": "the file cannot be read: Too many levels of symbolic links.",
+        tmp_path / ("n" * 300): "the file cannot be read: File name too long.",
+        tmp_path / ("n" * 300) / "a.toml": "the file cannot be read: File name too long.",
+        tmp_path: "this is a folder. Give the path of a TOML file.",
+    }
+    for path, message in expected.items():
+        with pytest.raises(SpecError) as caught:
+            read(path)
+        assert str(caught.value) == f"{path}: {message}"
 
 
 SYNTAX = [
