@@ -58,8 +58,12 @@ def _locked_folder(parent: Path, prefix: str) -> Iterator[Path]:
         except FileNotFoundError:  # taken for a leftover in the instant before it was locked: make another
             continue
         try:
-            with suppress(OSError):  # a file system without locks is one without cleaning too
+            try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:  # somebody takes it for a leftover and is about to remove it
+                continue
+            except OSError:  # a file system without locks is one without cleaning too
+                pass
             if folder.exists():
                 yield folder
                 return
