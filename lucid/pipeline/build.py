@@ -13,11 +13,11 @@ from typing import Any
 from lucid.coreml.placing import placed
 from lucid.engines.memory import give_back
 from lucid.engines.threads import limited_threads
-from lucid.errors import UsageError
+from lucid.errors import PackageError, UsageError
 from lucid.pipeline.golden import Checked, Witnesses, golden, witnesses
 from lucid.pipeline.load import load
 from lucid.pipeline.lower import Lowered, lower
-from lucid.pipeline.manifest import Stage, manifest, write_manifest
+from lucid.pipeline.manifest import GOLDEN, MANIFEST, Stage, manifest, read_manifest, strays, write_manifest
 from lucid.pipeline.manifest_model import Manifest
 from lucid.pipeline.package import Packaged, package
 from lucid.pipeline.pair import pair
@@ -27,7 +27,6 @@ from lucid.pipeline.trace import trace
 
 __all__ = ["GOLDEN", "MANIFEST", "BuildResult", "build"]
 
-MANIFEST, GOLDEN = "manifest.json", "golden.npz"
 STAGES = ("load", "trace", "pair", "lower", "package", "golden", "manifest")
 
 Progress = Callable[[str, int, int], None]
@@ -112,6 +111,7 @@ def build(
         place.parent.mkdir(parents=True, exist_ok=True)
         with placed(place) as folder, limited_threads(), witnesses() as called:
             content = _build(spec, folder, clock, called)
+            _refuse_foreign(place, spec)  # what came there while this took its time
     except OSError as error:
         raise UsageError(
             f"the results cannot be written: {error.strerror or error}. Choose another folder, or make room.",
@@ -162,9 +162,7 @@ def _refuse_foreign(place: Path, spec: Spec) -> None:
     if not place.is_dir():
         return
     try:
-        foreign = sorted(
-            {entry.name for entry in place.iterdir()} - {MANIFEST, GOLDEN, f"{spec.package.name}.mlpackage"}
-        )
+        foreign = _foreign(place, f"{spec.package.name}.mlpackage")
     except OSError as error:
         raise UsageError(f"the folder cannot be read: {error.strerror}.", where=str(place)) from None
     if foreign:
@@ -173,6 +171,17 @@ def _refuse_foreign(place: Path, spec: Spec) -> None:
             "the whole folder. Move that away, or set build.directory to another folder.",
             where=str(place),
         )
+
+
+def _foreign(place: Path, package: str) -> list[str]:
+    """Return what a folder holds that its manifest does not list; everything, where that is not one of `package`."""
+    try:
+        content = read_manifest(place / MANIFEST)
+    except PackageError:
+        content = None
+    if content is None or content.package.path != package:
+        return sorted(entry.name for entry in place.iterdir() if entry.name != ".DS_Store")
+    return strays(place, content)
 
 
 def _peak() -> int:

@@ -56,16 +56,14 @@ def golden(packaged: Packaged, spec: Spec, called: Witnesses, advance: Callable[
         )
     called.referee.wait()
     if not verdict.passed:
-        raise GoldenError(explain(verdict), where=str(spec.path))
+        statement = "the package does not do what the model does, and is not kept"
+        raise GoldenError(explain(verdict, statement), where=str(spec.path))
     return Checked(packaged, verdict)
 
 
-def explain(verdict: Verdict) -> str:
-    """Return why a golden check failed, in a few lines."""
-    lines = [
-        "the package does not do what the model does, and is not kept:",
-        *(f"  {fault}" for fault in verdict.faults()),
-    ]
+def explain(verdict: Verdict, statement: str) -> str:
+    """Return a statement and why the golden check failed, in a few lines."""
+    lines = [f"{statement}:", *(f"  {fault}" for fault in verdict.faults())]
     if verdict.departure is not None:
         lines.append(f"  It leaves the model at {verdict.departure}.")
     if verdict.departure is not None and verdict.departure.dtype == float16:

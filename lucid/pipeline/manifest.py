@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from pydantic import ValidationError
 
@@ -19,7 +20,10 @@ from lucid.pipeline.golden import Checked
 from lucid.pipeline.manifest_model import FORMAT, Feature, Golden, Manifest, Package, Run, Source, StageCost
 from lucid.pipeline.spec import Spec
 
-__all__ = ["Stage", "manifest", "read_manifest", "tree_digest", "write_manifest"]
+__all__ = ["GOLDEN", "MANIFEST", "Stage", "manifest", "read_manifest", "strays", "tree_digest", "write_manifest"]
+
+MANIFEST, GOLDEN = "manifest.json", "golden.npz"
+_FINDER = ".DS_Store"
 
 _TOOLS = ("lucid-export", "numpy", "coremltools", "protobuf", "safetensors")
 
@@ -58,7 +62,7 @@ def manifest(checked: Checked, spec: Spec, golden_digest: str, stages: Sequence[
             files=dict(sorted(packaged.sources.items())),
             weights_sha256=packaged.weights,
         ),
-        golden=Golden.model_validate({"path": "golden.npz", "sha256": golden_digest, **checked.verdict.to_json()}),
+        golden=Golden.model_validate({"path": GOLDEN, "sha256": golden_digest, **checked.verdict.to_json()}),
         tools={name: _version(name) for name in _TOOLS},
         run=Run(
             python=platform.python_version(),
@@ -94,22 +98,49 @@ def write_manifest(content: Manifest, path: Path) -> None:
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises PackageError where it is missing, damaged, or of another format version."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text)
     except FileNotFoundError:
         raise PackageError(
             "there is no manifest. Build the spec, or give the folder of a build.", where=str(path)
         ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise PackageError(f"the manifest cannot be read: {error}", where=str(path)) from None
-    if not isinstance(content, dict) or content.get("manifest") != FORMAT:
-        found = content.get("manifest") if isinstance(content, dict) else type(content).__name__
+    found = content.get("manifest") if isinstance(content, dict) else type(content).__name__
+    if type(found) is not int or found != FORMAT:
+        shown = json.dumps(found) if isinstance(content, dict) else found
         raise PackageError(
-            f"the manifest has format {found}, expected {FORMAT}. Build again with this lucid.", where=str(path)
+            f"the manifest has format {shown}, expected {FORMAT}. Build again with this lucid.", where=str(path)
         )
     try:
-        return Manifest.model_validate(content)
+        manifest = Manifest.model_validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
+        key = ".".join(map(str, first["loc"])) or "its JSON"
         fault = "is missing" if first["type"] == "missing" else f"is not valid: {first['msg']}"
         raise PackageError(f"the manifest is not whole: {key} {fault}. Build again.", where=str(path)) from None
+    name = manifest.package.path
+    if Path(name).name != name or not name.endswith(".mlpackage"):
+        raise PackageError("the manifest names a package outside of its folder.", where=str(path))
+    return manifest
+
+
+def strays(folder: Path, content: Manifest) -> list[str]:
+    """Return what is in the folder of a build beside what its manifest lists, as sorted paths from there.
+
+    Folders count where nothing listed is in them. What Finder leaves (``.DS_Store``) does not. Raises OSError where
+    a folder cannot be read.
+    """
+    package = content.package.path
+    listed = {MANIFEST, GOLDEN, package, *(f"{package}/{name}" for name in content.package.files)}
+    listed |= {parent.as_posix() for name in listed for parent in PurePosixPath(name).parents}
+    found = []
+    pending = [folder]
+    while pending:
+        for entry in os.scandir(pending.pop()):
+            name = Path(entry.path).relative_to(folder).as_posix()
+            if name not in listed and entry.name != _FINDER:
+                found.append(name)
+            elif entry.is_dir(follow_symlinks=False):
+                pending.append(Path(entry.path))
+    return sorted(found)

@@ -373,3 +373,77 @@ def test_user_code_may_print_and_change_the_folder(project: Path) -> None:
     assert json.loads(done.stdout)["ok"]
     assert "shouted" in done.stderr
     assert os.listdir("build") == ["total"]
+
+
+def test_a_users_own_package_stays(project: Path) -> None:
+    """It has the name that the build's package gets, and no manifest stands beside it."""
+    cml.export(lambda x: x + 1.0, lucid.ones(2), "out/total.mlpackage")
+    before = tree(Path())
+    with pytest.raises(UsageError, match=r"out: the folder holds total\.mlpackage, which no build of total made"):
+        build("total.toml", directory="out")
+    assert tree(Path()) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("manifest.json", '{"name": "my web app"}'), ("manifest.json", '{"manifest": 1}'), ("golden.npz", "mine")],
+)
+def test_a_users_own_files_of_the_same_names_stay(project: Path, name: str, content: str) -> None:
+    Path("out").mkdir()
+    Path("out", name).write_text(content)
+    with pytest.raises(UsageError, match=f"out: the folder holds {name}, which no build of total made"):
+        build("total.toml", directory="out")
+    assert Path("out", name).read_text() == content
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "total.mlpackage/notes.txt", "total.mlpackage/Data/com.apple.CoreML/model.mlmodel.orig"]
+)
+def test_a_file_added_to_a_build_stays(project: Path, name: str) -> None:
+    path = build("total.toml").directory / name
+    path.write_text("mine")
+    with pytest.raises(UsageError, match=f"the folder holds {name}, which no build of total made"):
+        build("total.toml")
+    assert path.read_text() == "mine"
+
+
+def test_the_build_of_another_package_stays(project: Path) -> None:
+    build("total.toml", directory="out")
+    before = tree(Path("out"))
+    change("total.toml", 'name = "total"\n\n[model]', 'name = "other"\n\n[model]')
+    with pytest.raises(UsageError, match=r"holds golden\.npz, manifest\.json, total\.mlpackage, which no build of oth"):
+        build("total.toml", directory="out")
+    assert tree(Path("out")) == before
+
+
+def test_what_finder_leaves_is_in_nobodys_way(project: Path) -> None:
+    Path("build/total").mkdir(parents=True)
+    Path("build/total/.DS_Store").write_bytes(b"\0\0\0\1Bud1")
+    build("total.toml")
+    for folder in ("build/total", "build/total/total.mlpackage"):
+        Path(folder, ".DS_Store").write_bytes(b"\0\0\0\1Bud1")
+    assert verify("build/total").checks
+    build("total.toml")
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "total.mlpackage/notes.txt", ""])
+def test_what_appears_during_a_build_stays(project: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file beside or inside the earlier package, or one in the place of the whole folder."""
+    import shutil
+
+    from lucid.pipeline import build as module
+
+    build("total.toml")
+    path, write = Path("build/total", name), module.write_manifest
+
+    def meanwhile(*arguments: object) -> None:
+        write(*arguments)  # type: ignore[arg-type]
+        if not name:
+            shutil.rmtree(path)
+        path.write_text("mine")
+
+    monkeypatch.setattr(module, "write_manifest", meanwhile)
+    with pytest.raises(UsageError, match=f"the folder holds {name}, which" if name else "it is not a folder"):
+        build("total.toml")
+    assert path.read_text() == "mine"
+    assert os.listdir("build") == ["total"]
