@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
+from lucid.cli import main
+from lucid.cli.build import build_all
 from lucid.cli.screen import Screen
-from lucid.cli.tables import bytes_text, seconds_text, shape_text, show_table
+from lucid.cli.tables import bytes_text, folded, seconds_text, shape_text, show_table
 
 
 @pytest.mark.parametrize(
@@ -39,3 +46,36 @@ def test_a_table_has_aligned_columns_and_no_trailing_blanks(capsys: pytest.Captu
 def test_a_table_is_not_shown_where_results_are_not(screen: Screen, capsys: pytest.CaptureFixture[str]) -> None:
     show_table(screen, ["name"], [["a"]])
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_lines_of_a_build_and_of_operations_fit_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "\n126 operations, constants not counted: " + ", ".join(f"{number} slice_update" for number in range(20))
+    assert folded(text) == text
+    path = "build/a_folder_with_a_long_name/and_another/decoder.mlpackage"
+    built = SimpleNamespace(
+        package=Path(path), size=123_456_789, sha256="0123456789abcdef" * 4,
+        verdict="1000 calls agree to 1.2e-05", seconds=754.2, as_json=dict,
+    )  # fmt: skip
+    monkeypatch.setattr("lucid.pipeline.build.build", lambda *_, **__: built)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    lines = folded(text).split("\n")
+    assert len(lines) > 3
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines).split()) == " ".join(text.split())
+    build_all(["decoder.toml"], None, Screen())
+    header, row, place = capsys.readouterr().out.splitlines()
+    assert header.split() == ["package", "size", "SHA-256", "golden", "check", "time"]
+    assert "decoder" in row
+    assert "0123456789ab " in row
+    assert len(row) <= 80
+    assert place == path
+
+
+def test_a_pipe_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["inspect", str(tmp_path / "pipe")]) == 7
+    assert "this is a special file, not an .mlpackage." in capsys.readouterr().err

@@ -48,13 +48,15 @@ def build_all(specs: Sequence[str], directory: Path | None, screen: Screen) -> O
     if built:
         show_table(
             screen,
-            ["package", "size", "SHA-256", "golden check", "time"],
+            ["package", "size", "SHA-256", "golden check", "time"],  # the path has a line of its own: it may be long
             [
-                [str(each.package), bytes_text(each.size), each.sha256[:16], each.verdict, seconds_text(each.seconds)]
+                [each.package.stem, bytes_text(each.size), each.sha256[:12], each.verdict, seconds_text(each.seconds)]
                 for each in built
             ],
             numbers=["size", "time"],
         )
+        for each in built:
+            screen.say(str(each.package))
     if len(specs) > 1:
         screen.say(f"{len(built)} of {len(specs)} packages are built.")
     return Outcome({"packages": entries}, first)

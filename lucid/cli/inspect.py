@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lucid.cli.screen import Outcome, Screen, paint_on
-from lucid.cli.tables import bytes_text, shape_text, show_table
+from lucid.cli.tables import bytes_text, folded, shape_text, show_table
 
 if TYPE_CHECKING:
     from lucid.coreml.packaged import Feature, PackagedModel
@@ -98,6 +98,6 @@ def _show(facts: dict[str, Any], screen: Screen) -> None:
     show_table(screen, ["", "name", "dtype", "shape"], rows)
     total = sum(facts["operations"].values())
     listed = ", ".join(f"{count} {name}" for name, count in facts["operations"].items())
-    screen.say(f"\n{total} operations{': ' if listed else ''}{listed}")
+    screen.say(folded(f"\n{total} operations, constants not counted{': ' if listed else ''}{listed}"))
     if len(facts["functions"]) > 1:
         screen.say(f"functions: {', '.join(facts['functions'])}")

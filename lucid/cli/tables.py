@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from lucid.cli.screen import Screen, has_colour
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["bytes_text", "console", "seconds_text", "shape_text", "show_table"]
+__all__ = ["bytes_text", "console", "folded", "seconds_text", "shape_text", "show_table"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -44,6 +45,15 @@ def show_table(
         out.print(table)
     for line in captured.get().splitlines():
         screen.say(line.rstrip())
+
+
+def folded(text: str) -> str:
+    """Break the lines of a text at blanks to the width of the terminal; where stdout is none, leave them."""
+    if not sys.stdout.isatty():
+        return text
+    width = console().width
+    lines = (textwrap.fill(line, width, subsequent_indent="  ", break_on_hyphens=False) for line in text.split("\n"))
+    return "\n".join(lines)
 
 
 def bytes_text(count: int) -> str:

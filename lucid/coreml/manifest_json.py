@@ -50,7 +50,9 @@ def find_model(package: Path) -> Path:
         raise PackageError("there is no such package. Check the path.", where=str(package))
     manifest = package / MANIFEST
     if not manifest.is_file():
-        what = "a file" if package.is_file() else f"a folder without {MANIFEST}"
+        what = (
+            f"a folder without {MANIFEST}" if package.is_dir() else "a file" if package.is_file() else "a special file"
+        )
         raise PackageError(f"this is {what}, not an .mlpackage. Name the folder of a package.", where=str(package))
     try:
         content = json.loads(manifest.read_bytes())
