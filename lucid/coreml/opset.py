@@ -101,9 +101,6 @@ def _needs_of_node(node: Node) -> Iterator[_Need]:
     name = f"operation {node.op} (-> {', '.join(value.name for value in node.outputs)})"
     yield _Need(name, operation.since)
     for key, last in operation.until.items():
-        if operation.family == "constexpr" and key not in node.inputs:  # packed bits cannot be said in other words
-            yield _Need(f"{name}: its form without {key}", OPSETS[OPSETS.index(last) + 1])
-    for key, last in operation.until.items():
         if key not in node.inputs:
             yield _Need(f"{name}: the form without {key}", OPSETS[OPSETS.index(last) + 1])
     for key, argument in node.inputs.items():

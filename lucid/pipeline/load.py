@@ -64,7 +64,7 @@ def load(spec: Spec, advance: Callable[[int], None] | None = None) -> Loaded:
             digests = sources.used(*extra)
     finally:
         sources.forget()
-    return Loaded(model, reference, initial, digests, digests.get(spec.model.weights or ""))
+    return Loaded(model, reference, initial, digests, None if weights is None else digests[sources.name_of(weights)])
 
 
 @contextlib.contextmanager

@@ -65,9 +65,13 @@ class Sources:
                     "and keep the entry point from writing to its own sources.",
                     where=str(path),
                 )
-            name = path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.name
-            found[name] = after
+            found[self.name_of(path)] = after
         return found
+
+    def name_of(self, path: Path) -> str:
+        """Return what a file is called in the manifest: its path from the root, or its name where it lies elsewhere."""
+        path = path.resolve()
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.name
 
     def _imported(self) -> Iterator[Path]:
         for name in sorted(set(sys.modules) - self._modules):
