@@ -284,6 +284,8 @@ def _compare_other_inputs(
     expected = renamed(flatten(returned), names)
     found = Plan(function).run(moved)
     for name, box in expected.items():
+        if np.array_equal(box._value, found[name]):
+            continue
         first, second = np.asarray(box._value, np.float64), found[name].astype(np.float64)
         scale = np.max(np.abs(first[np.isfinite(first)]), initial=0.0)
         if first.shape != second.shape or not np.allclose(

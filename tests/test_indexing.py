@@ -255,7 +255,7 @@ def operations(index: Any, value: Any = None) -> list[str]:
             x[index]
         else:
             x[index] = value
-    return [node.op for node in trace.nodes if node.op != "identity"]  # a write is marked by one, which is dropped later
+    return [node.op for node in trace.nodes if node.op != "identity"]  # it marks a write
 
 
 def test_a_write_at_one_position_is_a_slice_update() -> None:

@@ -43,9 +43,7 @@ def test_the_outputs_of_the_tour_are_those_of_the_commands(derive: ModuleType, t
 
 def test_masking_leaves_what_must_be_the_same(derive: ModuleType) -> None:
     line = "build/decoder  220 KB   5025a245e65f   8 calls agree, off by 0.037 at most   2 min 5 s"
-    other = "build/decoder  220 KB  0123456789ab   8 calls agree, off by 4e-05 at most  766 ms".replace(
-        "4e-05", "0.04"
-    )
+    other = "build/decoder  220 KB  0123456789ab   8 calls agree, off by 4e-05 at most  766 ms".replace("4e-05", "0.04")
     assert derive.masked(line) == derive.masked(other)
     assert derive.masked(line) != derive.masked(line.replace("220", "221"))
     assert derive.masked(line) != derive.masked(line.replace("8 calls", "9 calls"))

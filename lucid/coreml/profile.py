@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lucid.engines.plan import Plan
-from lucid.graph import Function, Value, arguments
+from lucid.graph import Constant, Function, Value, arguments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +18,6 @@ __all__ = ["Profile", "profile", "sampled"]
 
 _SAMPLED = 64
 _KEPT = 200_000
-_LARGE = 65_536
 _MOVING = ("expand_dims", "reshape", "slice_by_index", "slice_by_size", "slice_update", "squeeze", "transpose")
 
 
@@ -45,6 +44,12 @@ def _peak(array: NDArray[Any]) -> float:
     return float(np.abs(finite.astype(np.float64)).max()) if finite.size else 0.0
 
 
+def _known(source: Value, peak: Mapping[str, float]) -> float:
+    if isinstance(source, Constant) and not isinstance(source.data, str) and source.data.size:
+        return _peak(source.data)
+    return peak.get(source.name, 0.0)
+
+
 def profile(
     function: Function, calls: Sequence[Mapping[str, NDArray[Any]]], advance: Callable[[int], None] | None = None
 ) -> Profile:
@@ -53,24 +58,16 @@ def profile(
     `advance` is told after each call how many are done. Samples are kept of the first calls only, if there are many.
     """
     plan = Plan(function)
+    moved = {value for node in function.nodes if node.op in _MOVING for value in node.outputs}
     peak: dict[str, float] = {}
     samples: list[dict[str, NDArray[Any]]] = []
 
     def observe(value: Value, array: NDArray[Any]) -> None:
-        if array.size == 0 or array.dtype.kind == "b":
+        if array.size == 0 or array.dtype.kind == "b" or value in moved:
             return
-        peak[value.name] = max(peak.get(value.name, 0.0), _peak(array) if array.size <= _LARGE else bound(value, array))
+        peak[value.name] = max(peak.get(value.name, 0.0), _peak(array))
         if len(samples) * len(function.nodes) < _KEPT:
             samples[-1][value.name] = sampled(array)
-
-    made_by = {value: node for node in function.nodes for value in node.outputs}
-
-    def bound(value: Value, array: NDArray[Any]) -> float:
-        """Return the peak of a large array: one that was only moved from known ones needs no look."""
-        node = made_by.get(value)
-        sources = [source.name for source in arguments(node) if source.dtype == value.dtype] if node is not None else []
-        moved = node is not None and node.op in _MOVING and all(source in peak for source in sources)
-        return max(peak[source] for source in sources) if moved and sources else _peak(array)
 
     carried = {
         pair.input.name: np.zeros([size or 0 for size in pair.input.shape], pair.input.dtype.numpy)
@@ -85,4 +82,8 @@ def profile(
         carried = {pair.input.name: outputs[pair.output] for pair in function.pairs}
         if advance is not None:
             advance(index + 1)
+    for node in function.nodes:  # what was only moved has the peak of what it was moved from
+        if node.op in _MOVING:
+            sources = [source for source in arguments(node) if source.dtype == node.output.dtype]
+            peak[node.output.name] = max((_known(source, peak) for source in sources), default=0.0)
     return Profile(peak, tuple(samples))

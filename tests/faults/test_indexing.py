@@ -61,9 +61,7 @@ def test_f03_a_position_that_becomes_a_number_is_refused_with_its_place(number: 
         k[:, :, number(pos)] = x[:, :, 0]
         return k.sum(dim=2), k
 
-    with pytest.raises(
-        RefusedError, match=r"input pos is turned into Python numbers at .*test_indexing.py:\d+"
-    ):
+    with pytest.raises(RefusedError, match=r"input pos is turned into Python numbers at .*test_indexing.py:\d+"):
         packaged(model, CACHE, state=[State("k", "output_1")])
 
 

@@ -123,7 +123,7 @@ WIDE = np.zeros((1, 1, 4, 2), np.float32)
          ShapeError, r"offset has shape \(1, 1\), expected \(2, 1\)"),
         (lambda: ops.constexpr_cast(np.ones(2, np.float16), "fp16"), DTypeError, "output_dtype is 'fp16'"),
         (lambda: ops.constexpr_lut_to_dense(BYTES, WIDE), ShapeError, "vectors of 2 elements. Pass vector_axis"),
-        (lambda: ops.constexpr_lut_to_dense(BYTES, WIDE, vector_axis=2), ShapeError, "vector_axis is 2, expected -2 to 1"),
+        (lambda: ops.constexpr_lut_to_dense(BYTES, WIDE, vector_axis=2), ShapeError, "is 2, expected -2 to 1"),
         (lambda: ops.constexpr_lut_to_dense(BYTES, WIDE[0]), ShapeError, "expected two axes more than indices"),
         (lambda: ops.constexpr_lut_to_dense(BYTES + 4, WIDE[..., :1]), ShapeError, "an index is 4"),
         (lambda: ops.constexpr_lut_to_dense(BYTES, np.zeros((1, 1, 5, 1))), ShapeError, "a palette has 5 entries"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "verify_against"]
 
-_INTERLEAVED = 4
+_INTERLEAVED = 3
 _LOOKED_AT = 8
 _LEAVES = 0.05
 
@@ -50,6 +49,8 @@ def check(
     `tolerances` are by output and state name. With `seen`, a failure names the operation where it begins.
     `advance` is told after each call how many are done.
     """
+    if fresh is not None and package.path is not None:
+        fresh.open(package.path)
     precision = _precision(package)
     usual = default_tolerance(precision.value, stateful=bool(package.state_names))
     allowed = {name: (tolerances or {}).get(name, usual) for name in (*package.output_names, *package.state_names)}
@@ -75,7 +76,7 @@ def check(
     if fresh is not None and package.path is not None:
         expected = digest(results, {name: handle.read(name) for name in package.state_names})
         package.release()
-        checks.append(_fresh_process(fresh, package.path, reference, expected))
+        checks.append(_fresh_process(fresh, reference, expected))
     return verdict
 
 
@@ -235,8 +236,8 @@ def _moves(
     )
 
 
-def _fresh_process(fresh: FreshProcess, path: Path, reference: Reference, expected: str) -> Check:
-    found = fresh.run(path, reference)
+def _fresh_process(fresh: FreshProcess, reference: Reference, expected: str) -> Check:
+    found = fresh.run(reference)
     same = found == expected
     return Check("fresh process", same, "" if same else f"another process gives other numbers ({found})")
 

@@ -65,15 +65,22 @@ class FreshProcess:
         with contextlib.suppress(OSError, ValueError):
             self._process.communicate()
 
-    def run(self, package: Path, reference: Reference) -> str:
-        """Run the calls of a reference on the package and return the digest, or the last line of its complaint.
+    def open(self, package: Path) -> None:
+        """Name the package, once: the process reads it while others work, but for its weights."""
+        stream = self._process.stdin
+        if stream is not None:
+            with contextlib.suppress(BrokenPipeError):  # a dead process is reported by run()
+                stream.write(json.dumps(str(package.resolve())).encode() + b"\n")
+                stream.flush()
+
+    def run(self, reference: Reference) -> str:
+        """Run the calls of a reference on the opened package; return the digest, or the last line of its complaint.
 
         The calls go through the process's standard input, so that nothing is left behind whatever ends this one.
         """
         calls = io.BytesIO()
         Reference(reference.calls, [], {}).save(calls)
-        line = json.dumps(str(package.resolve())).encode() + b"\n"
-        said, complaint = self._process.communicate(line + calls.getvalue())
+        said, complaint = self._process.communicate(calls.getvalue())
         if self._process.returncode == 0:
             return said.decode().strip()
         lines = complaint.decode(errors="replace").strip().splitlines()
@@ -85,9 +92,8 @@ def serve() -> None:
     line = sys.stdin.buffer.readline()
     if not line:
         return
-    package = json.loads(line)
-    reference = Reference.read(io.BytesIO(sys.stdin.buffer.read()))
-    with limited_threads(), load(package) as opened:
+    with limited_threads(), load(json.loads(line)) as opened:
+        reference = Reference.read(io.BytesIO(sys.stdin.buffer.read()))
         state = opened.make_state()
         results = [opened.run(call, state) for call in reference.calls]
         sys.stdout.write(digest(results, {name: state.read(name) for name in opened.state_names}) + "\n")

@@ -30,7 +30,8 @@ def written(tmp_path: Path) -> Path:
 
 def test_it_computes_the_same_numbers(written: Path) -> None:
     with FreshProcess() as fresh:
-        found = fresh.run(written, Reference(CALLS, [], {}))
+        fresh.open(written)
+        found = fresh.run(Reference(CALLS, [], {}))
     (name,) = cml.load(written).output_names
     assert found == digest([{name: np.array([2.0, -4.0], np.float32)}, {name: np.array([7.0, 0.0], np.float32)}], {})
 
@@ -40,11 +41,13 @@ def test_no_file_is_written_on_the_way(written: Path, tmp_path: Path, monkeypatc
     monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with FreshProcess() as fresh:
-        assert len(fresh.run(written, Reference(CALLS, [], {}))) == 64
+        fresh.open(written)
+        assert len(fresh.run(Reference(CALLS, [], {}))) == 64
 
 
 def test_it_says_why_it_cannot(tmp_path: Path) -> None:
     with FreshProcess() as fresh:
-        said = fresh.run(tmp_path / "gone.mlpackage", Reference(CALLS, [], {}))
+        fresh.open(tmp_path / "gone.mlpackage")
+        said = fresh.run(Reference(CALLS, [], {}))
     assert "PackageError" in said
     assert "gone.mlpackage" in said
