@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lucid.coreml.placing import placed
-from lucid.engines.memory import give_back
+from lucid.engines.memory import give_back, without_collecting
 from lucid.engines.threads import limited_threads
 from lucid.errors import PackageError, UsageError
 from lucid.pipeline.golden import Checked, Witnesses, golden, witnesses
@@ -109,7 +109,7 @@ def build(
     clock = _Clock(progress)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with placed(place) as folder, limited_threads(), witnesses() as called:
+        with placed(place) as folder, limited_threads(), without_collecting(), witnesses() as called:
             content = _build(spec, folder, clock, called)
             _refuse_foreign(place, spec)  # what came there while this took its time
     except OSError as error:
