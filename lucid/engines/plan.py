@@ -9,7 +9,9 @@ array whose numbers all lie on the float16 grid: each operation computes in floa
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ from lucid.engines.aliasing import updates_in_place
 from lucid.engines.decompression import decompress, is_compressed
 from lucid.engines.mapping import drop_pages
 from lucid.errors import InternalError, LucidError, ShapeError, UnsupportedError
-from lucid.graph import Block, Constant, Function, Node, Value, reads
+from lucid.graph import Block, Constant, Function, Node, Value, reads, walk
 from lucid.ops.execution import attribute_of
 from lucid.ops.record import Kind, Operation
 from lucid.ops.slices import resolve_slices
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Observer", "Plan", "to_grid"]
 
 Observer = Callable[[Value, "NDArray[Any]"], None]
+_LARGE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class Plan:
         defined = {*function.inputs, *(value for node in program.nodes for value in node.outputs)}
         in_place = updates_in_place(program)
         results = tuple(program.outputs.values())
+        self._prepare_weights(program)
         self._steps = self._compile(program.nodes, defined, results, in_place, f"function {function.name}")
         self._outputs = tuple((name, self._slot(value), value.dtype) for name, value in program.outputs.items())
         self._prepared.clear()  # its keys are the addresses of arrays that go with the program
@@ -260,6 +264,18 @@ class Plan:
             self._initial.append(self._prepare(value) if isinstance(value, Constant) else None)
         return self._slots[value]
 
+    def _prepare_weights(self, program: Function) -> None:
+        """Prepare the large float16 constants on all processors: NumPy lets go of the interpreter meanwhile."""
+        read = (value for node in walk(program.nodes) for value in reads(node) if isinstance(value, Constant))
+        large = {
+            id(constant.data): constant.data
+            for constant in read
+            if not isinstance(constant.data, str) and constant.dtype == float16 and constant.data.size > _LARGE
+        }
+        if large:
+            with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+                self._prepared.update(zip(large, pool.map(_prepared, large.values()), strict=True))
+
     def _prepare(self, constant: Constant) -> Any:
         """Return a constant's array as kernels take it; constants that share data share the prepared array."""
         data = constant.data
@@ -267,9 +283,16 @@ class Plan:
             return data
         key = id(data)
         if key not in self._prepared:
-            self._prepared[key] = to_grid(data)
-            drop_pages(data)
+            self._prepared[key] = _prepared(data)
         return self._prepared[key]
+
+
+def _prepared(data: NDArray[Any]) -> NDArray[Any]:
+    """Return float16 numbers as kernels take them, and let go of the mapped pages that they were read from."""
+    with np.errstate(all="ignore"):  # each thread has settings of its own
+        array = to_grid(data)
+    drop_pages(data)
+    return array
 
 
 def _positional(record: Operation) -> Callable[..., Any]:
